@@ -2,10 +2,20 @@
 
 namespace fuseline {
 
+namespace {
+
+// Whole steps of K of an instruction; two panels of 64 columns at most, and their sums in
+// registers.
+bool has_wgmma_width(std::int64_t columns) {
+  return columns % 16 == 0 && 64 <= columns && columns <= 128;
+}
+
+}  // namespace
+
 bool has_wgmma_attention(const AttentionMainloop& m, std::int64_t bias_columns) {
   const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
-  if (values != 64 && values != 128) return false;
-  if (keys != 64 && keys != 128 && keys != 192) return false;
+  if (!has_wgmma_width(values)) return false;
+  if (!has_wgmma_width(keys) && keys != 192) return false;
   if (m.gradient) return keys == values && !m.bias && m.shape.softcap == 0;
   if (values > keys) return false;
   if (!m.bias) return true;

@@ -50,7 +50,7 @@ struct AttentionForwardArgs {
 // `capped`: the shape has a softcap. `biased`: scores have a bias.
 template <class Element, int d, int dv = d, bool capped = false, bool biased = false>
 struct AttentionSm90 {
-  static_assert((d == 64 || d == 128 || d == 192) && (dv == 64 || dv == 128) && dv <= d,
+  static_assert((wgmma_head<d> || d == 192) && wgmma_head<dv> && dv <= d,
                 "other head widths: generic.cuh");
   static_assert(!biased || d <= 128, "a tile of the bias fills whole stages");
   using Args = AttentionForwardArgs<Element>;
@@ -60,10 +60,10 @@ struct AttentionSm90 {
   // Shared memory: tiles of queries (y leaves through them) | ring | barriers. Heads of 192 columns
   // leave room for one tile of queries and three stages.
   static constexpr int panel_bytes = 128 * 128;  // 128 rows, 64 columns
-  static constexpr int panels = d / 64, value_panels = dv / 64;
+  static constexpr int panels = head_panels<d>, value_panels = head_panels<dv>;
   static constexpr int tile_bytes = panels * panel_bytes;
   static constexpr int slots = d > 128 ? 1 : 2;
-  static constexpr int stages = d > 128 ? 3 : d == 128 ? 5 : 8;
+  static constexpr int stages = d > 128 ? 3 : panels == 2 ? 5 : 8;
   static constexpr int shared_bytes = (slots + stages) * tile_bytes + 256;
   // A tile of the bias has the 2 panels of 128 keys.
   static constexpr int bias_stages = biased ? 2 / panels : 0;

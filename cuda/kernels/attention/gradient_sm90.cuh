@@ -44,17 +44,17 @@ struct AttentionGradientArgs {
 
 template <class Element, int d, bool keys_stay, class Out>
 struct AttentionGradientSm90 {
-  static_assert(d == 64 || d == 128, "other head widths: generic.cuh");
+  static_assert(wgmma_head<d>, "other head widths: generic.cuh");
   using Args = AttentionGradientArgs<Out>;
   static constexpr int threads = 384;
   static constexpr int tile_rows = 128, block_rows = 64;
 
   // Shared memory: two pairs of tiles (results leave through them) | ring of pairs of blocks |
   // the blocks' statistics | barriers.
-  static constexpr int panels = d / 64;
+  static constexpr int panels = head_panels<d>;
   static constexpr int stay_panel = tile_rows * 128, move_panel = block_rows * 128;
   static constexpr int tile_bytes = panels * stay_panel, block_bytes = panels * move_panel;
-  static constexpr int stages = d == 128 ? 3 : 4;
+  static constexpr int stages = panels == 2 ? 3 : 4;
   static constexpr int stats_bytes = 2 * block_rows * 4;
   static constexpr int ring_offset = 4 * tile_bytes;
   static constexpr int stats_offset = ring_offset + stages * 2 * block_bytes;

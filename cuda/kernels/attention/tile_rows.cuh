@@ -1,5 +1,5 @@
-// Rows of 16-bit results from tensor-core accumulators to global memory, through shared memory so
-// that a warp writes whole lines, and only the rows that exist.
+// Tiles of heads' rows in shared memory. Rows of 16-bit results go from tensor-core accumulators to
+// global memory through them, so that a warp writes whole lines, and only the rows that exist.
 #pragma once
 
 #include "../ptx/matrix.cuh"
@@ -7,6 +7,16 @@
 #include "../swizzle.cuh"
 
 namespace fuseline::gpu {
+
+// Panels of 64 columns that a head's columns lie in. Of heads of 80, 96 and 112 columns the copy
+// engine brings the second panel whole too, so that every width has the same boxes and the same
+// swizzle. What lies behind the head there is the next head's, or zeros at the tensor's edge: no
+// product reads it, as its steps of K and its N end with the head.
+template <int d>
+constexpr int head_panels = (d + 63) / 64;
+// The widths that wgmma's kernels of attention have.
+template <int d>
+constexpr bool wgmma_head = d % 16 == 0 && 64 <= d && d <= 128;
 
 // A tile in shared memory: panels of 64 columns, each `panel_bytes` apart, rows of 128 bytes,
 // 128-byte swizzle: as the copy engine leaves it and wgmma reads it.

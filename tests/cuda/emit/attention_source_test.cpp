@@ -68,6 +68,30 @@ const Program& attention_of(const Plan& plan, bool gradient) {
   throw InternalError("no attention");
 }
 
+Plan plan_of_heads(std::int64_t width, Phase phase) {
+  ModelConfig config = fuseline::test::llama2_7b();
+  config.d = width;
+  return make_plan("coda", config, test::workload(phase));
+}
+
+// Their last panel is not full, so each width is other code.
+TEST_F(SlowAttentionSources, HeadsBetween64And128CompileForHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
+  for (const std::int64_t width : {80, 96, 112}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    for (const bool gradient : {false, true})
+      for (const AttentionKernelSource& kernel :
+           attention_sources(plan.graph, attention_of(plan, gradient), SmTarget::sm_90a, "test")) {
+        std::vector<std::string> expected = instructions(kernel.part);
+        // The result's columns end with the head.
+        expected.push_back(fmt::format("m64n{}k16", width));
+        expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a, expected);
+      }
+  }
+  EXPECT_EQ(seen_.size(), 9U);
+}
+
 std::vector<AttentionPart> parts(const Plan& plan, bool gradient, SmTarget target) {
   std::vector<AttentionPart> found;
   for (const AttentionKernelSource& s :
@@ -91,6 +115,22 @@ TEST(AttentionSource, LaunchesOfEachKind) {
   EXPECT_THAT(parts(plan_of("coda", Phase::decode), false, SmTarget::sm_90a), ElementsAre(decode));
   EXPECT_THAT(parts(plan_of("tensorrt-llm", Phase::forward), false, SmTarget::sm_90a),
               ElementsAre(prologue, forward_sm90));
+}
+
+TEST(AttentionSource, HopperTakesHeadsOf64To128InStepsOf16) {
+  using enum AttentionPart;
+  for (const std::int64_t width : {64, 80, 96, 112, 128}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a), ElementsAre(forward_sm90)) << width;
+    EXPECT_THAT(parts(plan, true, SmTarget::sm_90a), ElementsAre(keys_sm90, queries_sm90)) << width;
+  }
+  for (const std::int64_t width : {48, 144}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a), ElementsAre(forward_generic)) << width;
+    EXPECT_THAT(parts(plan, true, SmTarget::sm_90a),
+                ElementsAre(keys_generic, values_generic, queries_generic))
+        << width;
+  }
 }
 
 // Values among the columns of one head of keys; few query heads and many take tiles of 16 and of 64

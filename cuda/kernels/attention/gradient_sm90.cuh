@@ -42,7 +42,13 @@ struct AttentionGradientArgs {
   int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
 };
 
-template <class Element, int d, bool keys_stay, class Out>
+// Whether dp is queued together with s, ahead of the exponentials, so that these have two products
+// beside them instead of one. Two sums of 128 columns leave no registers for that.
+template <int d, bool keys_stay>
+constexpr bool dp_comes_early = !keys_stay;
+
+template <class Element, int d, bool keys_stay, class Out,
+          bool early = dp_comes_early<d, keys_stay>>
 struct AttentionGradientSm90 {
   static_assert(wgmma_head<d>, "other head widths: generic.cuh");
   using Args = AttentionGradientArgs<Out>;
@@ -382,8 +388,8 @@ struct AttentionGradientSm90 {
   }
 
   // All blocks that pass one tile. `row`: of this thread. While sum_1 takes the block before, this
-  // block's exponentials are computed; while sum_2 takes p, the slopes are. With keys_stay dp is
-  // queued only after the exponentials: two sums leave no registers for it before.
+  // block's exponentials are computed; while sum_2 takes p, the slopes are. Unless it comes early, dp
+  // is queued only after the exponentials.
   FUSELINE_DEVICE void accumulate(Sum& sum_1, Sum& sum_2, Place& place, u32 stay,
                                   const GradientWork& w, int first_row, int row) const {
     const RowStats rows = row_stats(w, row);
@@ -397,16 +403,18 @@ struct AttentionGradientSm90 {
       mbarrier_wait(full(stage), place.parity);
       wgmma_fence();
       start_product(s, stay, stage_at(stage));
-      if constexpr (!keys_stay) start_dp(stage);
+      if constexpr (early) start_dp(stage);
     };
     // From p to ds.
     const auto finish_block = [&](u32 stage) {
       if constexpr (keys_stay) {
-        start_dp(stage);
+        if constexpr (!early) start_dp(stage);
         round(p, s);
         start_sum(sum_2, p, stage_at(stage) + block_bytes);
-        wgmma_wait<1>();
-        wgmma_pin(dp);
+        if constexpr (!early) {
+          wgmma_wait<1>();
+          wgmma_pin(dp);
+        }
       }
       slopes(ds, s, p, dp, rows, stats_at(stage));
       if constexpr (keys_stay) {
@@ -422,7 +430,7 @@ struct AttentionGradientSm90 {
     start_products(before);
     wgmma_wait<0>();
     wgmma_pin(s);
-    if constexpr (!keys_stay) wgmma_pin(dp);
+    if constexpr (early) wgmma_pin(dp);
     exponentials(s, rows, stats_at(before), first_row, w.first, row);
     finish_block(before);
     place.next();
@@ -433,13 +441,13 @@ struct AttentionGradientSm90 {
       const u32 stage = place.stage;
       start_products(stage);
       start_sum(sum_1, ds, stage_at(before));
-      wgmma_wait<keys_stay ? 1 : 2>();
+      wgmma_wait<early ? 2 : 1>();
       wgmma_pin(s);
       exponentials(s, rows, stats_at(stage), first_row, block, row);
       wgmma_pin(s);
       compute_before_wait(s[block_rows / 2 - 1]);
       wgmma_wait<0>();
-      if constexpr (!keys_stay) wgmma_pin(dp);
+      if constexpr (early) wgmma_pin(dp);
       wgmma_pin(sum_1);
       pin(ds);
       release(empty(before));
@@ -458,10 +466,11 @@ struct AttentionGradientSm90 {
 
 // The body of a kernel with __launch_bounds__(384, 1), AttentionGradientSm90::shared_bytes of
 // dynamic shared memory and at most one block per SM. keys_stay: dk and dv; else dq.
-template <class Element, int d, bool keys_stay, class Out>
+template <class Element, int d, bool keys_stay, class Out,
+          bool early = dp_comes_early<d, keys_stay>>
 FUSELINE_DEVICE void attention_gradient_sm90(const AttentionGradientArgs<Out>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionGradientSm90<Element, d, keys_stay, Out>(args, shared_address(shared)).run();
+  AttentionGradientSm90<Element, d, keys_stay, Out, early>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

@@ -78,10 +78,6 @@ void check_sm90(const Case& c) {
     check_gradient<T>("gradient_sm90", c, false, launch_gradient_sm90<T, d>);
     if (c.heads != c.kv_heads)
       check_gradient<T>("gradient_sm90", c, true, launch_gradient_sm90<T, d>);
-    if constexpr (d < 128) {
-      check_gradient<T>("gradient_sm90, dp late", c, false, launch_gradient_sm90<T, d, false>);
-      check_gradient<T>("gradient_sm90, dp early", c, false, launch_gradient_sm90<T, d, true>);
-    }
   });
 }
 template <class T>
@@ -189,22 +185,10 @@ void time_backward() {
              launch_gradient_pass<T, d, true, T>(in, per_head, g.dk, g.dv, s);
            }},
       };
-      if constexpr (d < 128) {
-        contenders.push_back({"dp late", [&](int, cudaStream_t s) {
-                                launch_gradient_pass<T, d, true, T, false>(in, g, g.dk, g.dv, s);
-                              }});
-        contenders.push_back({"dp early", [&](int, cudaStream_t s) {
-                                launch_gradient_pass<T, d, true, T, true>(in, g, g.dk, g.dv, s);
-                              }});
-      }
       time_alternating(contenders, 1, 5, 11);
       std::printf("%-34s", c.name);
-      for (std::size_t i = 0; i < 4; ++i) std::printf("%12.1f", median(contenders[i].times_us));
-      std::printf("%9.0f", 2.5 * causal_flops(c) / median(contenders[2].times_us) * 1e-6);
-      if (contenders.size() > 4)
-        std::printf("   dk, dv: dp late %.1f, early %.1f", median(contenders[4].times_us),
-                    median(contenders[5].times_us));
-      std::printf("\n");
+      for (const Contender& k : contenders) std::printf("%12.1f", median(k.times_us));
+      std::printf("%9.0f\n", 2.5 * causal_flops(c) / median(contenders[2].times_us) * 1e-6);
     });
 }
 

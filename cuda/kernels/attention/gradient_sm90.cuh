@@ -22,6 +22,7 @@
 #include "../sm90/ring_order.cuh"
 #include "gradient_work.cuh"
 #include "online_softmax.cuh"
+#include "staying_tile.cuh"
 #include "tickets.cuh"
 #include "tile_rows.cuh"
 #include "wgmma_registers.cuh"
@@ -46,9 +47,12 @@ struct AttentionGradientArgs {
 // beside them instead of one. Two sums of 128 columns leave no registers for that.
 template <int d, bool keys_stay>
 constexpr bool dp_comes_early = !keys_stay;
+// How many of the two tiles that stay are held in registers (staying_tile.cuh).
+template <int d, bool keys_stay>
+constexpr int tiles_in_registers = 0;
 
 template <class Element, int d, bool keys_stay, class Out,
-          bool early = dp_comes_early<d, keys_stay>>
+          bool early = dp_comes_early<d, keys_stay>, int held = tiles_in_registers<d, keys_stay>>
 struct AttentionGradientSm90 {
   static_assert(wgmma_head<d>, "other head widths: generic.cuh");
   using Args = AttentionGradientArgs<Out>;
@@ -212,16 +216,6 @@ struct AttentionGradientSm90 {
   static constexpr int arrivals_per_warp = keys_stay ? 32 : 1;
   FUSELINE_DEVICE static void release(u32 barrier) {
     if (keys_stay || threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-  }
-  FUSELINE_DEVICE static void start_product(Scores& s, u32 stay, u32 move) {
-    // Descriptors are computed again for each block: kept over the loop they would cost registers.
-    asm volatile("" : "+r"(stay));
-#pragma unroll
-    for (int i = 0; i < d / 16; ++i)
-      Wgmma<Element, block_rows, 0, 0>::run(
-          s, wgmma_tile(stay + i / 4 * stay_panel + i % 4 * 32, 0),
-          wgmma_tile(move + i / 4 * move_panel + i % 4 * 32, 0), i > 0);
-    wgmma_commit();
   }
   FUSELINE_DEVICE static void start_sum(Sum& sum, const Rounded& x, u32 move) {
     wgmma_fence();
@@ -393,16 +387,18 @@ struct AttentionGradientSm90 {
   FUSELINE_DEVICE void accumulate(Sum& sum_1, Sum& sum_2, Place& place, u32 stay,
                                   const GradientWork& w, int first_row, int row) const {
     const RowStats rows = row_stats(w, row);
+    const StayingTile<Element, d, (held > 0)> stay_1(stay, stay_panel);
+    const StayingTile<Element, d, (held > 1)> stay_2(stay + tile_bytes, stay_panel);
     Scores s, dp;
     Rounded p, ds;
     const auto start_dp = [&](u32 stage) {
       wgmma_fence();
-      start_product(dp, stay + tile_bytes, stage_at(stage) + block_bytes);
+      stay_2.multiply(dp, stage_at(stage) + block_bytes, move_panel);
     };
     const auto start_products = [&](u32 stage) {
       mbarrier_wait(full(stage), place.parity);
       wgmma_fence();
-      start_product(s, stay, stage_at(stage));
+      stay_1.multiply(s, stage_at(stage), move_panel);
       if constexpr (early) start_dp(stage);
     };
     // From p to ds.
@@ -467,10 +463,10 @@ struct AttentionGradientSm90 {
 // The body of a kernel with __launch_bounds__(384, 1), AttentionGradientSm90::shared_bytes of
 // dynamic shared memory and at most one block per SM. keys_stay: dk and dv; else dq.
 template <class Element, int d, bool keys_stay, class Out,
-          bool early = dp_comes_early<d, keys_stay>>
+          bool early = dp_comes_early<d, keys_stay>, int held = tiles_in_registers<d, keys_stay>>
 FUSELINE_DEVICE void attention_gradient_sm90(const AttentionGradientArgs<Out>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionGradientSm90<Element, d, keys_stay, Out, early>(args, shared_address(shared)).run();
+  AttentionGradientSm90<Element, d, keys_stay, Out, early, held>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

@@ -11,6 +11,7 @@
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/primitive_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -131,6 +132,18 @@ TEST(AttentionSource, HopperTakesHeadsOf64To128InStepsOf16) {
                 ElementsAre(keys_generic, values_generic, queries_generic))
         << width;
   }
+}
+
+// Of the forward kernel keys and values may differ, each with its own last panel.
+TEST(AttentionSource, HopperTakesValuesNarrowerThanKeys) {
+  ModelConfig config = fuseline::test::small_latent_experts();
+  config.values["dn"] = 64;
+  config.values["dr"] = 48;
+  config.values["dv"] = 80;
+  const Plan plan = make_plan("coda", config, test::workload(Phase::forward));
+  const auto sources =
+      attention_sources(plan.graph, attention_of(plan, false), SmTarget::sm_90a, "test");
+  EXPECT_THAT(sources.back().source.text, HasSubstr("attention_forward_sm90<bf16, 112, 80>"));
 }
 
 // Values among the columns of one head of keys; few query heads and many take tiles of 16 and of 64

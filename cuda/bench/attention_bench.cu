@@ -65,6 +65,14 @@ const Case decode_cases[] = {
     {"d 256, many, S 700", 256, 40, 4, 2, 1, 700, true},
 };
 
+const Case wide_cases[] = {
+    {"d 144, odd T = S, causal", 144, 2, 3, 3, 301, 301, true},
+    {"d 192, grouped 6 to 2, T 129", 192, 2, 6, 2, 129, 129, true},
+    {"d 208, window 65, not causal", 208, 1, 2, 2, 140, 260, false, 65},
+    {"d 256, one head, offset", 256, 1, 1, 1, 70, 203, true},
+    {"d 256, odd T = S, causal", 256, 2, 3, 3, 333, 333, true},
+};
+
 // Calls f.template operator()<d>() for the case's head width, if it is one of `widths`.
 template <int... widths, class F>
 void with_width(int d, F&& f) {
@@ -79,6 +87,11 @@ void check_sm90(const Case& c) {
     if (c.heads != c.kv_heads)
       check_gradient<T>("gradient_sm90", c, true, launch_gradient_sm90<T, d>);
   });
+}
+template <class T>
+void check_wide(const Case& c) {
+  with_width<144, 192, 208, 256>(
+      c.d, [&]<int d>() { check_forward<T>("forward_sm90", c, launch_forward_sm90<T, d>); });
 }
 template <class T>
 void check_generic(const Case& c) {
@@ -102,6 +115,7 @@ void check_decode(const Case& c) {
 
 int check_all(bool small_only) {
   for (const Case& c : small_cases) check_sm90<gpu::bf16>(c);
+  for (const Case& c : wide_cases) check_wide<gpu::bf16>(c);
   for (const Case& c : generic_cases) check_generic<gpu::bf16>(c);
   for (const Case& c : decode_cases) check_decode<gpu::bf16>(c);
   if (!small_only) {
@@ -128,6 +142,9 @@ void time_forward() {
       {"B 1, T 2048, H 32, d 80", 80, 1, 32, 32, 2048, 2048, true},
       {"B 1, T 2048, H 32, d 96", 96, 1, 32, 32, 2048, 2048, true},
       {"B 1, T 2048, H 32, d 112", 112, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 16, d 192", 192, 1, 16, 16, 2048, 2048, true},
+      {"B 1, T 2048, H 16, d 256", 256, 1, 16, 16, 2048, 2048, true},
+      {"B 1, T 8192, H 16, d 256", 256, 1, 16, 16, 8192, 8192, true},
   };
   std::printf("forward, causal, bf16                       us  TFLOP/s\n");
   for (const Case& c : cases) {
@@ -136,7 +153,7 @@ void time_forward() {
     const Buffer<float> lse(in.sums());
     std::vector<Contender> contenders = {
         {"forward_sm90", [&](int, cudaStream_t s) {
-           with_width<64, 80, 96, 112, 128>(
+           with_width<64, 80, 96, 112, 128, 192, 256>(
                c.d, [&]<int d>() { launch_forward_sm90<T, d>(in, y.data(), lse.data(), s); });
          }}};
     time_alternating(contenders, 1, 10, 15);

@@ -321,10 +321,6 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
                        partials / BytesPerSecond(l2_rate);
     }
   } else {
-    std::int64_t keys = 0;
-    for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile) {
-      keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
-    }
     const bool back = m->gradient.has_value();
     const std::int64_t bias_columns = walk.bias ? walk.bias->matrix.cols : 0;
     const bool generic = runs_generic_attention(*m, bias_columns, implementation, gpu);
@@ -332,6 +328,10 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
                        has_feature(gpu, Feature::wgmma);
     const bool own = wgmma && !back;
     const bool in_panels = wgmma && !s.cache.quantised();
+    const std::int64_t key_tile = own ? forward_block_keys(s.head_width, s.v_width()) : kKeyTile;
+    std::int64_t keys = 0;
+    for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile)
+      keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first), key_tile);
     // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
     const std::int64_t visits = checked_product<Bytes>(keys, s.batch * s.heads).value();
     const std::int64_t k_cols = in_panels ? panel_columns(s.head_width) : s.head_width;

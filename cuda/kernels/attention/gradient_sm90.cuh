@@ -54,7 +54,7 @@ constexpr int tiles_in_registers = 0;
 template <class Element, int d, bool keys_stay, class Out,
           bool early = dp_comes_early<d, keys_stay>, int held = tiles_in_registers<d, keys_stay>>
 struct AttentionGradientSm90 {
-  static_assert(wgmma_head<d>, "other head widths: generic.cuh");
+  static_assert(wgmma_gradient_head<d>, "other head widths: generic.cuh");
   using Args = AttentionGradientArgs<Out>;
   static constexpr int threads = 384;
   static constexpr int tile_rows = 128, block_rows = 64;

@@ -93,6 +93,21 @@ TEST_F(SlowAttentionSources, HeadsBetween64And128CompileForHopper) {
   EXPECT_EQ(seen_.size(), 9U);
 }
 
+// Nothing is left of the registers beside the sums of the widest.
+TEST_F(SlowAttentionSources, WideHeadsCompileForHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
+  const std::vector<std::int64_t> widths = {144, 176, 208, 224, 240, 256};
+  for (const std::int64_t width : widths) {
+    const Plan plan = plan_of_heads(width, Phase::forward);
+    for (const AttentionKernelSource& kernel :
+         attention_sources(plan.graph, attention_of(plan, false), SmTarget::sm_90a, "test"))
+      expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a,
+                      {fmt::format("m64n{}k16", width), "m64n80k16"});
+  }
+  EXPECT_EQ(seen_.size(), widths.size());
+}
+
 std::vector<AttentionPart> parts(const Plan& plan, bool gradient, SmTarget target) {
   std::vector<AttentionPart> found;
   for (const AttentionKernelSource& s :
@@ -118,16 +133,19 @@ TEST(AttentionSource, LaunchesOfEachKind) {
               ElementsAre(prologue, forward_sm90));
 }
 
-TEST(AttentionSource, HopperTakesHeadsOf64To128InStepsOf16) {
+// Forward up to 256, backward up to 128.
+TEST(AttentionSource, HopperTakesHeadsFrom64InStepsOf16) {
   using enum AttentionPart;
   for (const std::int64_t width : {64, 80, 96, 112, 128}) {
     const Plan plan = plan_of_heads(width, Phase::train);
     EXPECT_THAT(parts(plan, false, SmTarget::sm_90a), ElementsAre(forward_sm90)) << width;
     EXPECT_THAT(parts(plan, true, SmTarget::sm_90a), ElementsAre(keys_sm90, queries_sm90)) << width;
   }
-  for (const std::int64_t width : {48, 144}) {
+  for (const std::int64_t width : {48, 144, 208, 256}) {
     const Plan plan = plan_of_heads(width, Phase::train);
-    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a), ElementsAre(forward_generic)) << width;
+    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a),
+                ElementsAre(width < 64 ? forward_generic : forward_sm90))
+        << width;
     EXPECT_THAT(parts(plan, true, SmTarget::sm_90a),
                 ElementsAre(keys_generic, values_generic, queries_generic))
         << width;

@@ -77,11 +77,13 @@ class SlowGpuAttention : public test::GpuKernelTest, public testing::WithParamIn
 TEST_P(SlowGpuAttention, ForwardEqualsTheExecutor) {
   for (const std::int64_t d : {32, 48, 64, 80, 96, 112, 128})
     check(llama(d), fuseline::test::forward(2, 203));
-  for (const std::int64_t d : {64, 80, 256}) check(gpt(d), fuseline::test::forward(1, 141));
+  for (const std::int64_t d : {64, 80, 144, 208, 256})
+    check(gpt(d), fuseline::test::forward(1, 141));
+  for (const std::int64_t d : {160, 256}) check(llama(d), fuseline::test::forward(2, 203));
 }
 
 TEST_P(SlowGpuAttention, ForwardInAWindowEqualsTheExecutor) {
-  for (const std::int64_t d : {64, 96, 128})
+  for (const std::int64_t d : {64, 96, 128, 256})
     check(windowed(llama(d), 70), fuseline::test::forward(2, 203));
 }
 

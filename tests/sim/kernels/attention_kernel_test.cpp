@@ -300,7 +300,8 @@ TEST(AttentionKernel, GradientTilesAreDrawnLongestFirst) {
 }
 
 // Given heads of 64 to 128 columns in steps of 16, our own kernels on Hopper bring whole panels of
-// 64 columns and multiply only those of the head. Exponentials cost the same at every width.
+// 64 columns and multiply only those of the head. Exponentials cost the same at every width. Wider
+// heads keep that rate forward, and backward take the kernels for the warp's own instruction.
 TEST(AttentionKernel, OwnKernelsTakeHeadsBetween64And128AtTheirRate) {
   const Gpu gpu = load_gpu("h100-sxm");
   const auto estimate = [&](std::int64_t width, bool back) {
@@ -323,8 +324,9 @@ TEST(AttentionKernel, OwnKernelsTakeHeadsBetween64And128AtTheirRate) {
       EXPECT_LT(us, widest) << width;
       before = us;
     }
-    EXPECT_GT(to_us(estimate(144, back).work), 2 * widest);
   }
+  EXPECT_LT(to_us(estimate(256, false).work), 2.1 * to_us(estimate(128, false).work));
+  EXPECT_GT(to_us(estimate(144, true).work), 2 * to_us(estimate(128, true).work));
 }
 
 // Measured on H100s, none of them fitted to: d_attention of h100-held-fuseline, h100-held-second

@@ -1,6 +1,7 @@
-// Times both passes of Hopper's gradient of attention in the forms that the registers admit: dp
-// queued late or early, and none, one or two of the tiles that stay held in registers. All forms
-// add the same numbers in the same order, so their results must have the same bits.
+// Times both passes of Hopper's gradient of attention in the forms that the registers admit: when
+// products are queued (gpu::GradientForm), and none, one or two of the tiles that stay held in
+// registers. All forms add the same numbers in the same order, so their results must have the same
+// bits.
 //
 //   nvcc -std=c++20 -O2 -gencode=arch=compute_90a,code=sm_90a -I. -o gradient_variants
 //       cuda/bench/gradient_variants.cu
@@ -21,35 +22,46 @@ struct Form {
   std::string name;
   std::function<void(const Inputs<T>&, const Gradient<T>&, cudaStream_t)> launch;
 };
-template <int d, bool early, int held>
+using enum gpu::GradientForm;
+std::string name_of(gpu::GradientForm form, int held) {
+  const char* name = form == late ? "late" : form == early ? "early" : "ahead";
+  return name + (held > 0 ? ", " + std::to_string(held) + " held" : "");
+}
+template <int d, gpu::GradientForm form, int held>
 Form keys() {
-  return {std::string(early ? "early" : "late") + ", " + std::to_string(held) + " held",
-          [](const Inputs<T>& in, const Gradient<T>& g, cudaStream_t s) {
-            launch_gradient_pass<T, d, true, T, early, held>(in, g, g.dk, g.dv, s);
+  return {name_of(form, held), [](const Inputs<T>& in, const Gradient<T>& g, cudaStream_t s) {
+            launch_gradient_pass<T, d, true, T, form, held>(in, g, g.dk, g.dv, s);
           }};
 }
-template <int d, int held>
+template <int d, gpu::GradientForm form, int held>
 Form queries() {
-  return {std::to_string(held) + " held",
-          [](const Inputs<T>& in, const Gradient<T>& g, cudaStream_t s) {
-            launch_gradient_pass<T, d, false, float, true, held>(
+  return {name_of(form, held), [](const Inputs<T>& in, const Gradient<T>& g, cudaStream_t s) {
+            launch_gradient_pass<T, d, false, float, form, held>(
                 in, g, g.dq, static_cast<float*>(nullptr), s);
           }};
 }
 
-// Those without spills.
+// Those that the assembler makes neither spills nor products in turn of.
 template <int d>
 std::vector<Form> forms(bool of_keys) {
+  std::vector<Form> all;
   if (of_keys) {
-    std::vector<Form> all = {keys<d, false, 0>()};
-    if constexpr (d <= 112) all.push_back(keys<d, false, 1>());
-    if constexpr (d <= 112) all.push_back(keys<d, true, 0>());
-    if constexpr (d <= 96) all.push_back(keys<d, true, 1>());
-    if constexpr (d <= 80) all.push_back(keys<d, true, 2>());
+    all.push_back(keys<d, late, 0>());
+    if constexpr (d <= 112) all.push_back(keys<d, late, 1>());
+    if constexpr (d <= 112) all.push_back(keys<d, early, 0>());
+    if constexpr (d <= 96) all.push_back(keys<d, early, 1>());
+    if constexpr (d <= 80) all.push_back(keys<d, early, 2>());
+    if constexpr (d <= 96) all.push_back(keys<d, ahead, 0>());
+    if constexpr (d <= 80) all.push_back(keys<d, ahead, 1>());
+    if constexpr (d <= 64) all.push_back(keys<d, ahead, 2>());
     return all;
   }
-  std::vector<Form> all = {queries<d, 0>(), queries<d, 1>()};
-  if constexpr (d <= 112) all.push_back(queries<d, 2>());
+  all.push_back(queries<d, early, 0>());
+  all.push_back(queries<d, early, 1>());
+  if constexpr (d <= 112) all.push_back(queries<d, early, 2>());
+  all.push_back(queries<d, ahead, 0>());
+  if constexpr (d <= 112) all.push_back(queries<d, ahead, 1>());
+  if constexpr (d <= 80) all.push_back(queries<d, ahead, 2>());
   return all;
 }
 

@@ -329,6 +329,18 @@ TEST(AttentionKernel, OwnKernelsTakeHeadsBetween64And128AtTheirRate) {
   EXPECT_GT(to_us(estimate(144, true).work), 2 * to_us(estimate(128, true).work));
 }
 
+// GPT-J's forward attention on an H100, while heads of 256 columns took the kernel for the warp's
+// own instruction there: 777 tokens, in view when it was decided that the longest tile has a
+// multiprocessor for itself (h100-train-fuseline), and 900 (h100-held-second).
+TEST(AttentionKernel, TheGenericForwardKernelTakesWhatWasMeasured) {
+  const Gpu gpu = load_gpu("h100-sxm");
+  for (const auto& [tokens, measured] : {std::pair{777, 50.7}, std::pair{900, 59.7}}) {
+    const PrefillTime t = generic_prefill_time(causal(1, tokens, 16, 256), gpu);
+    const double us = to_us(t.tensor + gpu.constants.attention.start + gpu.tiny_kernel);
+    EXPECT_NEAR(us, measured, 0.15 * measured) << tokens;
+  }
+}
+
 // Measured on H100s, none of them fitted to: d_attention of h100-held-fuseline, h100-held-second
 // and h100-kernels-fuseline, less 8.3 us for two launches and the sums of dY and Y that the passes
 // need.

@@ -2,15 +2,25 @@
 
 namespace fuseline {
 
+namespace {
+
+// Whole steps of K of an instruction, and sums that fit the registers: one of the way forward, two
+// of the gradient of keys and values.
+bool has_wgmma_width(std::int64_t columns, bool gradient) {
+  return columns % 16 == 0 && 64 <= columns && columns <= (gradient ? 128 : 256);
+}
+
+}  // namespace
+
 bool has_wgmma_attention(const AttentionMainloop& m, std::int64_t bias_columns) {
   const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
-  if (values != 64 && values != 128) return false;
-  if (keys != 64 && keys != 128 && keys != 192) return false;
-  if (m.gradient) return keys == values && !m.bias && m.shape.softcap == 0;
+  const bool gradient = m.gradient.has_value();
+  if (!has_wgmma_width(values, gradient) || !has_wgmma_width(keys, gradient)) return false;
+  if (gradient) return keys == values && !m.bias && m.shape.softcap == 0;
   if (values > keys) return false;
   if (!m.bias) return true;
   constexpr std::int64_t kAligned = 8;  // elements of 16 bytes
-  return keys != 192 && bias_columns % kAligned == 0 && m.bias->col_begin % kAligned == 0;
+  return keys <= 128 && bias_columns % kAligned == 0 && m.bias->col_begin % kAligned == 0;
 }
 
 std::int64_t decode_shared_bytes(const AttentionShape& shape, std::int64_t stages) {

@@ -19,6 +19,18 @@ inline constexpr std::int64_t widest_joined_head = 256;
 // copy engine brings the bias, so its rows must start at multiples of 16 bytes.
 bool has_wgmma_attention(const AttentionMainloop& m, std::int64_t bias_columns);
 
+// Columns of a head so wide that these kernels bring into shared memory: whole panels of 64. Of
+// heads of 80, 96 and 112 columns the second panel ends with columns of the next head, which no
+// product reads.
+constexpr std::int64_t panel_columns(std::int64_t width) { return ceil_div(width, 64) * 64; }
+
+// Keys that a block of the forward one has: wide heads leave less shared memory for the ring and
+// fewer registers for scores. cuda/kernels/attention/shape.cuh has the same for the device, and a
+// test compares them.
+constexpr std::int64_t forward_block_keys(std::int64_t key_width, std::int64_t value_width) {
+  return key_width > 192 || value_width > 128 ? 80 : 128;
+}
+
 // How our own decode kernel shares out its work. cuda/kernels/attention/decode_work.cuh and
 // shape.cuh have the same text for the device, and a test compares them.
 

@@ -26,11 +26,20 @@ const Case small_cases[] = {
     {"d 64, odd T = S, causal", 64, 2, 3, 3, 333, 333, true},
     {"d 64, grouped 8 to 1, T 129", 64, 1, 8, 1, 129, 129, true},
     {"d 64, window 65, not causal", 64, 1, 2, 2, 140, 260, false, 65},
+    {"d 80, odd T = S, causal", 80, 2, 3, 3, 301, 301, true},
+    {"d 80, one head, offset", 80, 1, 1, 1, 70, 203, true},
+    {"d 96, grouped 6 to 2, T 129", 96, 2, 6, 2, 129, 129, true},
+    {"d 96, window 65, not causal", 96, 1, 2, 2, 140, 260, false, 65},
+    {"d 112, fewer keys than queries", 112, 1, 2, 2, 200, 70, true},
+    {"d 112, odd T = S, causal", 112, 2, 3, 3, 333, 333, true},
 };
 const Case large_cases[] = {
     {"d 128, T 2048, 32 heads", 128, 1, 32, 32, 2048, 2048, true},
     {"d 128, T 4096, 8 to 2 heads, B 2", 128, 2, 8, 2, 4096, 4096, true},
     {"d 64, T 2048, 25 heads", 64, 2, 25, 25, 2048, 2048, true},
+    {"d 80, T 2048, 32 heads", 80, 1, 32, 32, 2048, 2048, true},
+    {"d 96, T 2048, 32 heads", 96, 1, 32, 32, 2048, 2048, true},
+    {"d 112, T 2048, 64 to 8 heads", 112, 1, 64, 8, 2048, 2048, true},
 };
 
 const Case generic_cases[] = {
@@ -56,6 +65,14 @@ const Case decode_cases[] = {
     {"d 256, many, S 700", 256, 40, 4, 2, 1, 700, true},
 };
 
+const Case wide_cases[] = {
+    {"d 144, odd T = S, causal", 144, 2, 3, 3, 301, 301, true},
+    {"d 192, grouped 6 to 2, T 129", 192, 2, 6, 2, 129, 129, true},
+    {"d 208, window 65, not causal", 208, 1, 2, 2, 140, 260, false, 65},
+    {"d 256, one head, offset", 256, 1, 1, 1, 70, 203, true},
+    {"d 256, odd T = S, causal", 256, 2, 3, 3, 333, 333, true},
+};
+
 // Calls f.template operator()<d>() for the case's head width, if it is one of `widths`.
 template <int... widths, class F>
 void with_width(int d, F&& f) {
@@ -64,12 +81,17 @@ void with_width(int d, F&& f) {
 
 template <class T>
 void check_sm90(const Case& c) {
-  with_width<64, 128>(c.d, [&]<int d>() {
+  with_width<64, 80, 96, 112, 128>(c.d, [&]<int d>() {
     check_forward<T>("forward_sm90", c, launch_forward_sm90<T, d>);
     check_gradient<T>("gradient_sm90", c, false, launch_gradient_sm90<T, d>);
     if (c.heads != c.kv_heads)
       check_gradient<T>("gradient_sm90", c, true, launch_gradient_sm90<T, d>);
   });
+}
+template <class T>
+void check_wide(const Case& c) {
+  with_width<144, 192, 208, 256>(
+      c.d, [&]<int d>() { check_forward<T>("forward_sm90", c, launch_forward_sm90<T, d>); });
 }
 template <class T>
 void check_generic(const Case& c) {
@@ -93,6 +115,7 @@ void check_decode(const Case& c) {
 
 int check_all(bool small_only) {
   for (const Case& c : small_cases) check_sm90<gpu::bf16>(c);
+  for (const Case& c : wide_cases) check_wide<gpu::bf16>(c);
   for (const Case& c : generic_cases) check_generic<gpu::bf16>(c);
   for (const Case& c : decode_cases) check_decode<gpu::bf16>(c);
   if (!small_only) {
@@ -115,6 +138,13 @@ void time_forward() {
       {"B 1, T 8192, H 32, d 128", 128, 1, 32, 32, 8192, 8192, true},
       {"B 1, T 2048, H 64/8, d 128", 128, 1, 64, 8, 2048, 2048, true},
       {"B 4, T 2048, H 25, d 64", 64, 4, 25, 25, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 64", 64, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 80", 80, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 96", 96, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 112", 112, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 16, d 192", 192, 1, 16, 16, 2048, 2048, true},
+      {"B 1, T 2048, H 16, d 256", 256, 1, 16, 16, 2048, 2048, true},
+      {"B 1, T 8192, H 16, d 256", 256, 1, 16, 16, 8192, 8192, true},
   };
   std::printf("forward, causal, bf16                       us  TFLOP/s\n");
   for (const Case& c : cases) {
@@ -123,7 +153,7 @@ void time_forward() {
     const Buffer<float> lse(in.sums());
     std::vector<Contender> contenders = {
         {"forward_sm90", [&](int, cudaStream_t s) {
-           with_width<64, 128>(
+           with_width<64, 80, 96, 112, 128, 192, 256>(
                c.d, [&]<int d>() { launch_forward_sm90<T, d>(in, y.data(), lse.data(), s); });
          }}};
     time_alternating(contenders, 1, 10, 15);
@@ -139,39 +169,44 @@ void time_backward() {
       {"B 4, T 2048, H 32, d 128", 128, 4, 32, 32, 2048, 2048, true},
       {"B 1, T 8192, H 32, d 128", 128, 1, 32, 32, 8192, 8192, true},
       {"B 1, T 2048, H 64/8, d 128", 128, 1, 64, 8, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 64", 64, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 80", 80, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 96", 96, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 2048, H 32, d 112", 112, 1, 32, 32, 2048, 2048, true},
+      {"B 1, T 10000, H 16, d 64", 64, 1, 16, 16, 10000, 10000, true},
   };
   std::printf(
       "backward, causal, bf16             dk, dv us       dq us     both us"
       "  dk, dv per head  TFLOP/s of both\n");
-  for (const Case& c : cases) {
-    const Inputs<T> in(c);
-    const Buffer<T> dy(in.y_size()), dk(in.y_size()), dv(in.y_size());
-    const Buffer<float> lse(in.sums()), delta(in.sums()), dq(in.y_size());
-    fill_normal(dy, 5);
-    fill_normal(delta, 6);
-    launch_forward_sm90<T, 128>(in, dy.data(), lse.data(), cudaStream_t{});
-    fill_normal(dy, 5);
-    const Gradient<T> g{dy.data(), lse.data(), delta.data(), dq.data(), dk.data(), dv.data()};
-    std::vector<Contender> contenders = {
-        {"dk, dv",
-         [&](int, cudaStream_t s) { launch_gradient_pass<T, 128, true, T>(in, g, g.dk, g.dv, s); }},
-        {"dq",
-         [&](int, cudaStream_t s) {
-           launch_gradient_pass<T, 128, false, float>(in, g, g.dq, static_cast<float*>(nullptr), s);
-         }},
-        {"both", [&](int, cudaStream_t s) { launch_gradient_sm90<T, 128>(in, g, s); }},
-        {"dk, dv per query head",
-         [&](int, cudaStream_t s) {
-           Gradient<T> per_head = g;
-           per_head.per_query_head = true;
-           launch_gradient_pass<T, 128, true, T>(in, per_head, g.dk, g.dv, s);
-         }},
-    };
-    time_alternating(contenders, 1, 5, 11);
-    std::printf("%-34s", c.name);
-    for (const Contender& k : contenders) std::printf("%12.1f", median(k.times_us));
-    std::printf("%9.0f\n", 2.5 * causal_flops(c) / median(contenders[2].times_us) * 1e-6);
-  }
+  for (const Case& c : cases)
+    with_width<64, 80, 96, 112, 128>(c.d, [&]<int d>() {
+      const Inputs<T> in(c);
+      const Buffer<T> dy(in.y_size()), dk(in.y_size()), dv(in.y_size());
+      const Buffer<float> lse(in.sums()), delta(in.sums()), dq(in.y_size());
+      fill_normal(delta, 6);
+      launch_forward_sm90<T, d>(in, dy.data(), lse.data(), cudaStream_t{});
+      fill_normal(dy, 5);
+      const Gradient<T> g{dy.data(), lse.data(), delta.data(), dq.data(), dk.data(), dv.data()};
+      Gradient<T> per_head = g;
+      per_head.per_query_head = true;
+      std::vector<Contender> contenders = {
+          {"dk, dv",
+           [&](int, cudaStream_t s) { launch_gradient_pass<T, d, true, T>(in, g, g.dk, g.dv, s); }},
+          {"dq",
+           [&](int, cudaStream_t s) {
+             launch_gradient_pass<T, d, false, float>(in, g, g.dq, static_cast<float*>(nullptr), s);
+           }},
+          {"both", [&](int, cudaStream_t s) { launch_gradient_sm90<T, d>(in, g, s); }},
+          {"dk, dv per query head",
+           [&](int, cudaStream_t s) {
+             launch_gradient_pass<T, d, true, T>(in, per_head, g.dk, g.dv, s);
+           }},
+      };
+      time_alternating(contenders, 1, 5, 11);
+      std::printf("%-34s", c.name);
+      for (const Contender& k : contenders) std::printf("%12.1f", median(k.times_us));
+      std::printf("%9.0f\n", 2.5 * causal_flops(c) / median(contenders[2].times_us) * 1e-6);
+    });
 }
 
 void time_decode() {

@@ -53,16 +53,18 @@ void launch_forward_sm90(const Inputs<T>& in, T* y, float* lse, cudaStream_t str
   FUSELINE_CUDA(cudaGetLastError());
 }
 
-template <class T, int d, bool keys_stay, class Out>
+template <class T, int d, bool keys_stay, class Out, gpu::GradientForm form, int held>
 __global__ void __launch_bounds__(384, 1)
     gradient_sm90_kernel(const __grid_constant__ gpu::AttentionGradientArgs<Out> args) {
-  gpu::attention_gradient_sm90<T, d, keys_stay, Out>(args);
+  gpu::attention_gradient_sm90<T, d, keys_stay, Out, form, held>(args);
 }
 
-template <class T, int d, bool keys_stay, class Out>
+template <class T, int d, bool keys_stay, class Out,
+          gpu::GradientForm form = gpu::gradient_form<d, keys_stay>,
+          int held = gpu::tiles_in_registers<d, keys_stay>>
 void launch_gradient_pass(const Inputs<T>& in, const Gradient<T>& g, Out* out_1, Out* out_2,
                           cudaStream_t stream) {
-  using Kernel = gpu::AttentionGradientSm90<T, d, keys_stay, Out>;
+  using Kernel = gpu::AttentionGradientSm90<T, d, keys_stay, Out, form, held>;
   const auto& s = in.shape;
   gpu::AttentionGradientArgs<Out> args;
   const auto q_map = [&](const T* data, long long ld, int box) {
@@ -91,10 +93,10 @@ void launch_gradient_pass(const Inputs<T>& in, const Gradient<T>& g, Out* out_1,
   args.tickets = tickets();
   args.order = gpu::attention_gradient_order(s, Kernel::tile_rows, d, keys_stay, g.per_query_head);
   static const bool once =
-      (allow_shared(gradient_sm90_kernel<T, d, keys_stay, Out>, Kernel::shared_bytes), true);
+      (allow_shared(gradient_sm90_kernel<T, d, keys_stay, Out, form, held>, Kernel::shared_bytes), true);
   (void)once;
   const int blocks = std::min(args.order.items(), multiprocessors());
-  gradient_sm90_kernel<T, d, keys_stay, Out>
+  gradient_sm90_kernel<T, d, keys_stay, Out, form, held>
       <<<static_cast<unsigned>(blocks), Kernel::threads, Kernel::shared_bytes, stream>>>(args);
   FUSELINE_CUDA(cudaGetLastError());
 }

@@ -19,7 +19,7 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr int kTileRows = 128;      // of Hopper's kernels: what stays, and keys of a forward block
+constexpr int kTileRows = 128;      // of Hopper's kernels: what stays
 constexpr int kGradientBlock = 64;  // what moves past it
 constexpr int kGenericTileRows = 64;
 constexpr int kPrologueThreads = 256;
@@ -239,8 +239,9 @@ class AttentionLaunches {
     const GpuMatrix y = result(0);
     AttentionForwardArguments a{};
     a.q = map(q_, kTileRows);
-    a.k = map(k_, kTileRows);
-    a.v = map(v_, kTileRows);
+    const int block_keys = gpu::hopper_block_keys(d_, dv_);
+    a.k = map(k_, block_keys);
+    a.v = map(v_, block_keys);
     if (m_.bias) a.bias = map(matrix(*m_.bias), kTileRows);
     a.y = y.address;
     a.y_ld = leading(y);

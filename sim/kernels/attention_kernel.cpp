@@ -321,24 +321,27 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
                        partials / BytesPerSecond(l2_rate);
     }
   } else {
-    std::int64_t keys = 0;
-    for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile) {
-      keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
-    }
-    // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
-    const std::int64_t visits = checked_product<Bytes>(keys, s.batch * s.heads).value();
-    const std::int64_t both = s.head_width + s.v_width();
-    const Bytes tiles = m->gradient ? checked_product<Bytes>(visits, 5 * both / 2, k_element)
-                                    : checked_product<Bytes>(visits, s.head_width, k_element) +
-                                          checked_product<Bytes>(visits, s.v_width(), v_element) +
-                                          scale_bytes(walk, visits);
-    e.l2 = tiles + streamed;
-    e.smem = 2 * tiles;
     const bool back = m->gradient.has_value();
     const std::int64_t bias_columns = walk.bias ? walk.bias->matrix.cols : 0;
     const bool generic = runs_generic_attention(*m, bias_columns, implementation, gpu);
-    const bool own = implementation != Implementation::library_attention && !generic && !back &&
-                     has_feature(gpu, Feature::wgmma);
+    const bool wgmma = implementation != Implementation::library_attention && !generic &&
+                       has_feature(gpu, Feature::wgmma);
+    const bool own = wgmma && !back;
+    const bool in_panels = wgmma && !s.cache.quantised();
+    const std::int64_t key_tile = own ? forward_block_keys(s.head_width, s.v_width()) : kKeyTile;
+    std::int64_t keys = 0;
+    for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile)
+      keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first), key_tile);
+    // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
+    const std::int64_t visits = checked_product<Bytes>(keys, s.batch * s.heads).value();
+    const std::int64_t k_cols = in_panels ? panel_columns(s.head_width) : s.head_width;
+    const std::int64_t v_cols = in_panels ? panel_columns(s.v_width()) : s.v_width();
+    const Bytes tiles = back ? checked_product<Bytes>(visits, 5 * (k_cols + v_cols) / 2, k_element)
+                             : checked_product<Bytes>(visits, k_cols, k_element) +
+                                   checked_product<Bytes>(visits, v_cols, v_element) +
+                                   scale_bytes(walk, visits);
+    e.l2 = tiles + streamed;
+    e.smem = 2 * tiles;
     const PrefillTime t =
         generic ? (back ? generic_gradient_time(s, gpu) : generic_prefill_time(s, gpu))
         : back  ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)

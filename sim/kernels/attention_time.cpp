@@ -11,10 +11,10 @@
 
 namespace fuseline {
 
-std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query,
-                          std::int64_t count) {
+std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query, std::int64_t count,
+                          std::int64_t key_tile) {
   const KeyRange range = visible_keys(shape, first_query, count);
-  return ceil_div(range.end, kKeyTile) * kKeyTile - range.begin / kKeyTile * kKeyTile;
+  return ceil_div(range.end, key_tile) * key_tile - range.begin / key_tile * key_tile;
 }
 
 namespace {
@@ -138,10 +138,11 @@ std::vector<double> in_drawn_order(const std::vector<double>& of_head, std::int6
 
 // The tiles of queries of our own forward kernel.
 std::vector<double> own_query_tiles(const AttentionShape& shape, std::int64_t at_once) {
+  const std::int64_t key_tile = forward_block_keys(shape.head_width, shape.v_width());
   std::vector<double> of_head;
   for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
     const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
-    of_head.push_back(static_cast<double>(kQueryTile * rounded_keys(shape, q, count)));
+    of_head.push_back(static_cast<double>(kQueryTile * rounded_keys(shape, q, count, key_tile)));
   }
   std::ranges::reverse(of_head);
   return in_drawn_order(of_head, shape.batch * shape.heads,

@@ -13,8 +13,8 @@ inline constexpr std::int64_t kQueryTile = 128;  // queries of one head that a t
 inline constexpr std::int64_t kKeyTile = 128;    // keys it takes at a time
 
 // Keys that queries [first, first + count) see, in whole tiles.
-std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query,
-                          std::int64_t count);
+std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query, std::int64_t count,
+                          std::int64_t key_tile = kKeyTile);
 
 // Time of prefill attention from shapes, without memory. The query tiles of head after head, in
 // ascending order, go to whichever SM is free first; a tile costs its two products, as far as

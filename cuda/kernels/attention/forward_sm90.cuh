@@ -2,8 +2,8 @@
 // scores.
 //
 // One persistent thread block per SM. Warpgroup 0 is the producer: one thread asks the copy engine
-// for a tile of 128 queries, then for blocks of 128 keys and of 128 values through a ring in shared
-// memory. Warpgroups 1 and 2 are consumers with 64 queries each. Per block of keys:
+// for a tile of 128 queries, then for blocks of 128 keys and of 128 values (80 of wide heads) through
+// a ring in shared memory. Warpgroups 1 and 2 are consumers with 64 queries each. Per block of keys:
 //
 //   scores = q k^T            wgmma, both from shared memory
 //   online softmax            registers: a row lies in 4 lanes
@@ -50,21 +50,23 @@ struct AttentionForwardArgs {
 // `capped`: the shape has a softcap. `biased`: scores have a bias.
 template <class Element, int d, int dv = d, bool capped = false, bool biased = false>
 struct AttentionSm90 {
-  static_assert((d == 64 || d == 128 || d == 192) && (dv == 64 || dv == 128) && dv <= d,
-                "other head widths: generic.cuh");
+  static_assert(wgmma_head<d> && wgmma_head<dv> && dv <= d, "other head widths: generic.cuh");
   static_assert(!biased || d <= 128, "a tile of the bias fills whole stages");
   using Args = AttentionForwardArgs<Element>;
   static constexpr int threads = 384;
-  static constexpr int tile_rows = 128, block_keys = 128;
+  static constexpr int tile_rows = 128, block_keys = hopper_block_keys(d, dv);
 
-  // Shared memory: tiles of queries (y leaves through them) | ring | barriers. Heads of 192 columns
-  // leave room for one tile of queries and three stages.
-  static constexpr int panel_bytes = 128 * 128;  // 128 rows, 64 columns
-  static constexpr int panels = d / 64, value_panels = dv / 64;
-  static constexpr int tile_bytes = panels * panel_bytes;
-  static constexpr int slots = d > 128 ? 1 : 2;
-  static constexpr int stages = d > 128 ? 3 : d == 128 ? 5 : 8;
-  static constexpr int shared_bytes = (slots + stages) * tile_bytes + 256;
+  // Shared memory: tiles of queries (y leaves through them) | ring | barriers. Heads of more than
+  // 128 columns leave room for one tile of queries and three to five stages.
+  static constexpr int query_panel = tile_rows * 128, block_panel = block_keys * 128;
+  static constexpr int panels = head_panels<d>, value_panels = head_panels<dv>;
+  static constexpr int tile_bytes = panels * query_panel, stage_bytes = panels * block_panel;
+  static constexpr int slots = panels > 2 ? 1 : 2;
+  static constexpr int stages = panels == 1   ? 8
+                                : panels == 2 ? 5
+                                : panels == 4 ? 4
+                                              : (block_keys == 128 ? 3 : 5);
+  static constexpr int shared_bytes = slots * tile_bytes + stages * stage_bytes + 256;
   // A tile of the bias has the 2 panels of 128 keys.
   static constexpr int bias_stages = biased ? 2 / panels : 0;
   // A producer that keeps columns of keys and of values apart, or a bias, needs more.
@@ -83,7 +85,9 @@ struct AttentionSm90 {
         group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)) {}
 
   FUSELINE_DEVICE u32 queries_at(u32 slot) const { return base + slot * tile_bytes; }
-  FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + (slots + stage) * tile_bytes; }
+  FUSELINE_DEVICE u32 stage_at(u32 stage) const {
+    return base + slots * tile_bytes + stage * stage_bytes;
+  }
   FUSELINE_DEVICE u32 full(u32 stage) const { return stage_at(stages) + 8 * stage; }
   FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
   FUSELINE_DEVICE u32 queries_full(u32 slot) const { return full(2 * stages + slot); }
@@ -130,7 +134,7 @@ struct AttentionSm90 {
       }
       const AttentionItem item = args.order.item(index, args.shape);
       const BlockRange range = blocks_of(item);
-      send<panels>(queries_at(query.stage), queries_full(query.stage), args.q, item.head * d,
+      send<panels>(queries_at(query.stage), query_panel, queries_full(query.stage), args.q, item.head * d,
                    item.batch * args.shape.q_tokens + item.tile * tile_rows);
       const int kv_head = item.head / args.shape.shared_by();
       const int row = item.batch * args.shape.kv_rows;
@@ -150,14 +154,15 @@ struct AttentionSm90 {
   template <int count>
   FUSELINE_DEVICE void enqueue(Place& place, const TmaMap& map, int col, int row) const {
     mbarrier_wait(empty(place.stage), place.parity ^ 1);
-    send<count>(stage_at(place.stage), full(place.stage), map, col, row);
+    send<count>(stage_at(place.stage), block_panel, full(place.stage), map, col, row);
     place.next();
   }
   template <int count>  // panels
-  FUSELINE_DEVICE void send(u32 to, u32 barrier, const TmaMap& map, int col, int row) const {
-    mbarrier_arrive_expect(barrier, count * panel_bytes);
+  FUSELINE_DEVICE void send(u32 to, int panel, u32 barrier, const TmaMap& map, int col,
+                            int row) const {
+    mbarrier_arrive_expect(barrier, count * panel);
 #pragma unroll
-    for (int p = 0; p < count; ++p) tma_load(to + p * panel_bytes, map, col + 64 * p, row, barrier);
+    for (int p = 0; p < count; ++p) tma_load(to + p * panel, map, col + 64 * p, row, barrier);
   }
 
   // ---- consumers ----
@@ -172,18 +177,17 @@ struct AttentionSm90 {
   FUSELINE_DEVICE static void start_scores(Scores& s, u32 q, u32 k) {
     wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < d / 16; ++i) {
-      const u32 offset = i / 4 * panel_bytes + i % 4 * 32;
-      Wgmma<Element, block_keys, 0, 0>::run(s, wgmma_tile(q + offset, 0), wgmma_tile(k + offset, 0),
+    for (int i = 0; i < d / 16; ++i)
+      Wgmma<Element, block_keys, 0, 0>::run(s, wgmma_tile(q + i / 4 * query_panel + i % 4 * 32, 0),
+                                            wgmma_tile(k + i / 4 * block_panel + i % 4 * 32, 0),
                                             i > 0);
-    }
     wgmma_commit();
   }
   FUSELINE_DEVICE static void start_output(Output& o, const Probabilities& p, u32 v) {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < block_keys / 16; ++i)
-      WgmmaRegisters<Element, dv, 1>::run(o, p[i], wgmma_tile(v + i * 16 * 128, panel_bytes), 1);
+      WgmmaRegisters<Element, dv, 1>::run(o, p[i], wgmma_tile(v + i * 16 * 128, block_panel), 1);
     wgmma_commit();
   }
   FUSELINE_DEVICE static void round_scores(Probabilities& p, const Scores& s) {
@@ -213,7 +217,7 @@ struct AttentionSm90 {
 #pragma unroll
       for (int i = 0; i < 4 * panels; ++i) {
         u32 words[4];
-        ldmatrix_x4(words, panel_address(stage_at(place.stage), panel_bytes, row,
+        ldmatrix_x4(words, panel_address(stage_at(place.stage), block_panel, row,
                                          static_cast<u32>(2 * i) + lane / 16));
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
@@ -256,11 +260,11 @@ struct AttentionSm90 {
       const int row = first_row + warp_row;
       const int rows = args.shape.q_tokens - row;
       const u32 row_in_tile = static_cast<u32>(consumer * 64 + warp_row);
-      write_rows<Element>(tile, panel_bytes, row_in_tile, o);
+      write_rows<Element>(tile, query_panel, row_in_tile, o);
       __syncwarp();
       const long long out_row = static_cast<long long>(item.batch) * args.shape.q_tokens + row;
       copy_rows<Element, dv>(args.y + out_row * args.y_ld + item.head * dv, args.y_ld, rows, tile,
-                             panel_bytes, row_in_tile);
+                             query_panel, row_in_tile);
       if (args.log_sum_exp != nullptr && lane % 4 == 0) {
         float* sums = args.log_sum_exp;
         const long long first =

@@ -22,6 +22,7 @@
 #include "../sm90/ring_order.cuh"
 #include "gradient_work.cuh"
 #include "online_softmax.cuh"
+#include "staying_tile.cuh"
 #include "tickets.cuh"
 #include "tile_rows.cuh"
 #include "wgmma_registers.cuh"
@@ -42,19 +43,36 @@ struct AttentionGradientArgs {
   int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
 };
 
-template <class Element, int d, bool keys_stay, class Out>
+// When a block's products are queued. All forms add the same numbers in the same order.
+//   late:   s, then dp behind the exponentials: two sums of 128 columns leave no registers for more
+//   early:  s and dp together, so that the exponentials have two products beside them
+//   ahead:  s of the next block ahead of this block's slopes, dp behind them: no product is waited
+//           for while there is arithmetic to do
+enum class GradientForm { late, early, ahead };
+template <int d, bool keys_stay>
+constexpr GradientForm gradient_form =
+    keys_stay && d > 112 ? GradientForm::late : GradientForm::early;
+// How many of the two tiles that stay are held in registers (staying_tile.cuh).
+template <int d, bool keys_stay>
+constexpr int tiles_in_registers = 0;
+
+template <class Element, int d, bool keys_stay, class Out,
+          GradientForm form = gradient_form<d, keys_stay>,
+          int held = tiles_in_registers<d, keys_stay>>
 struct AttentionGradientSm90 {
-  static_assert(d == 64 || d == 128, "other head widths: generic.cuh");
+  static constexpr bool early = form != GradientForm::late;
+  static_assert(keys_stay || early);
+  static_assert(wgmma_gradient_head<d>, "other head widths: generic.cuh");
   using Args = AttentionGradientArgs<Out>;
   static constexpr int threads = 384;
   static constexpr int tile_rows = 128, block_rows = 64;
 
   // Shared memory: two pairs of tiles (results leave through them) | ring of pairs of blocks |
   // the blocks' statistics | barriers.
-  static constexpr int panels = d / 64;
+  static constexpr int panels = head_panels<d>;
   static constexpr int stay_panel = tile_rows * 128, move_panel = block_rows * 128;
   static constexpr int tile_bytes = panels * stay_panel, block_bytes = panels * move_panel;
-  static constexpr int stages = d == 128 ? 3 : 4;
+  static constexpr int stages = panels == 2 ? 3 : 4;
   static constexpr int stats_bytes = 2 * block_rows * 4;
   static constexpr int ring_offset = 4 * tile_bytes;
   static constexpr int stats_offset = ring_offset + stages * 2 * block_bytes;
@@ -207,16 +225,6 @@ struct AttentionGradientSm90 {
   FUSELINE_DEVICE static void release(u32 barrier) {
     if (keys_stay || threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
   }
-  FUSELINE_DEVICE static void start_product(Scores& s, u32 stay, u32 move) {
-    // Descriptors are computed again for each block: kept over the loop they would cost registers.
-    asm volatile("" : "+r"(stay));
-#pragma unroll
-    for (int i = 0; i < d / 16; ++i)
-      Wgmma<Element, block_rows, 0, 0>::run(
-          s, wgmma_tile(stay + i / 4 * stay_panel + i % 4 * 32, 0),
-          wgmma_tile(move + i / 4 * move_panel + i % 4 * 32, 0), i > 0);
-    wgmma_commit();
-  }
   FUSELINE_DEVICE static void start_sum(Sum& sum, const Rounded& x, u32 move) {
     wgmma_fence();
 #pragma unroll
@@ -304,9 +312,14 @@ struct AttentionGradientSm90 {
       for (int i = 0; i < d / 2; ++i) sum_1[i] = sum_2[i] = 0.0F;
       const u32 tiles = tiles_at(slot.stage);
       const int first_row = w.tile * tile_rows + consumer * 64;
-      if (w.blocks() > 0)
-        accumulate(sum_1, sum_2, place, tiles + consumer * 64 * 128, w, first_row,
-                   first_row + warp_row + lane / 4);
+      if (w.blocks() > 0) {
+        const u32 rows = tiles + consumer * 64 * 128;
+        const int own_row = first_row + warp_row + lane / 4;
+        if constexpr (form == GradientForm::ahead)
+          accumulate_ahead(sum_1, sum_2, place, rows, w, first_row, own_row);
+        else
+          accumulate(sum_1, sum_2, place, rows, w, first_row, own_row);
+      }
 
       const int row = first_row + warp_row;
       const u32 in_tile = static_cast<u32>(consumer * 64 + warp_row);
@@ -382,31 +395,35 @@ struct AttentionGradientSm90 {
   }
 
   // All blocks that pass one tile. `row`: of this thread. While sum_1 takes the block before, this
-  // block's exponentials are computed; while sum_2 takes p, the slopes are. With keys_stay dp is
-  // queued only after the exponentials: two sums leave no registers for it before.
+  // block's exponentials are computed; while sum_2 takes p, the slopes are. Unless it comes early, dp
+  // is queued only after the exponentials.
   FUSELINE_DEVICE void accumulate(Sum& sum_1, Sum& sum_2, Place& place, u32 stay,
                                   const GradientWork& w, int first_row, int row) const {
     const RowStats rows = row_stats(w, row);
+    const StayingTile<Element, d, (held > 0)> stay_1(stay, stay_panel);
+    const StayingTile<Element, d, (held > 1)> stay_2(stay + tile_bytes, stay_panel);
     Scores s, dp;
     Rounded p, ds;
     const auto start_dp = [&](u32 stage) {
       wgmma_fence();
-      start_product(dp, stay + tile_bytes, stage_at(stage) + block_bytes);
+      stay_2.multiply(dp, stage_at(stage) + block_bytes, move_panel);
     };
     const auto start_products = [&](u32 stage) {
       mbarrier_wait(full(stage), place.parity);
       wgmma_fence();
-      start_product(s, stay, stage_at(stage));
-      if constexpr (!keys_stay) start_dp(stage);
+      stay_1.multiply(s, stage_at(stage), move_panel);
+      if constexpr (early) start_dp(stage);
     };
     // From p to ds.
     const auto finish_block = [&](u32 stage) {
       if constexpr (keys_stay) {
-        start_dp(stage);
+        if constexpr (!early) start_dp(stage);
         round(p, s);
         start_sum(sum_2, p, stage_at(stage) + block_bytes);
-        wgmma_wait<1>();
-        wgmma_pin(dp);
+        if constexpr (!early) {
+          wgmma_wait<1>();
+          wgmma_pin(dp);
+        }
       }
       slopes(ds, s, p, dp, rows, stats_at(stage));
       if constexpr (keys_stay) {
@@ -422,7 +439,7 @@ struct AttentionGradientSm90 {
     start_products(before);
     wgmma_wait<0>();
     wgmma_pin(s);
-    if constexpr (!keys_stay) wgmma_pin(dp);
+    if constexpr (early) wgmma_pin(dp);
     exponentials(s, rows, stats_at(before), first_row, w.first, row);
     finish_block(before);
     place.next();
@@ -433,13 +450,13 @@ struct AttentionGradientSm90 {
       const u32 stage = place.stage;
       start_products(stage);
       start_sum(sum_1, ds, stage_at(before));
-      wgmma_wait<keys_stay ? 1 : 2>();
+      wgmma_wait<early ? 2 : 1>();
       wgmma_pin(s);
       exponentials(s, rows, stats_at(stage), first_row, block, row);
       wgmma_pin(s);
       compute_before_wait(s[block_rows / 2 - 1]);
       wgmma_wait<0>();
-      if constexpr (!keys_stay) wgmma_pin(dp);
+      if constexpr (early) wgmma_pin(dp);
       wgmma_pin(sum_1);
       pin(ds);
       release(empty(before));
@@ -454,14 +471,105 @@ struct AttentionGradientSm90 {
     pin(ds);
     release(empty(before));
   }
+
+  // The same, ahead: exponentials have this block's dp and sum_1 of the block before beside them,
+  // slopes have s of the next block and sum_2.
+  FUSELINE_DEVICE void accumulate_ahead(Sum& sum_1, Sum& sum_2, Place& place, u32 stay,
+                                        const GradientWork& w, int first_row, int row) const {
+    const RowStats rows = row_stats(w, row);
+    const StayingTile<Element, d, (held > 0)> stay_1(stay, stay_panel);
+    const StayingTile<Element, d, (held > 1)> stay_2(stay + tile_bytes, stay_panel);
+    Scores s, dp;
+    Rounded p, ds;
+    const auto start_s = [&](Scores& to) {
+      mbarrier_wait(full(place.stage), place.parity);
+      wgmma_fence();
+      stay_1.multiply(to, stage_at(place.stage), move_panel);
+    };
+    const auto start_dp = [&] {
+      wgmma_fence();
+      stay_2.multiply(dp, stage_at(place.stage) + block_bytes, move_panel);
+    };
+    const auto soften = [&](Scores& x, u32 stage, int block) {
+      exponentials(x, rows, stats_at(stage), first_row, block, row);
+      wgmma_pin(x);
+      compute_before_wait(x[block_rows / 2 - 1]);
+      wgmma_wait<0>();
+      wgmma_pin(dp);
+    };
+    const auto start_sum_2 = [&](const Scores& x, u32 stage) {
+      if constexpr (!keys_stay) return;
+      round(p, x);
+      start_sum(sum_2, p, stage_at(stage) + block_bytes);
+    };
+    start_s(s);
+    start_dp();
+    wgmma_wait<1>();
+    wgmma_pin(s);
+    int block = w.first;
+    soften(s, place.stage, block);
+
+    // Nothing is under way. `next` takes the next block's s.
+    const auto step = [&](Scores& now, Scores& next) {
+      const u32 stage = place.stage;
+      start_sum_2(now, stage);
+      place.next();
+      start_s(next);
+      slopes(ds, now, p, dp, rows, stats_at(stage));
+      pin(ds);
+      start_sum(sum_1, ds, stage_at(stage));
+      start_dp();
+      wgmma_wait<2>();
+      wgmma_pin(next);
+      if constexpr (keys_stay) {
+        wgmma_pin(sum_2);
+        pin(p);
+      }
+      if (++block == w.end) block = w.first;  // the next head
+      soften(next, place.stage, block);
+      wgmma_pin(sum_1);
+      pin(ds);
+      release(empty(stage));
+    };
+    int left = w.blocks() - 1;
+    if constexpr (keys_stay) {
+      for (; left > 0; --left) step(s, s);  // p is rounded, so s is free
+    } else {
+      Scores other;
+      for (; left > 1; left -= 2) {
+        step(s, other);
+        step(other, s);
+      }
+      if (left > 0) {
+        step(s, other);
+#pragma unroll
+        for (int i = 0; i < block_rows / 2; ++i) s[i] = other[i];
+      }
+    }
+    const u32 stage = place.stage;
+    start_sum_2(s, stage);
+    slopes(ds, s, p, dp, rows, stats_at(stage));
+    start_sum(sum_1, ds, stage_at(stage));
+    wgmma_wait<0>();
+    wgmma_pin(sum_1);
+    if constexpr (keys_stay) {
+      wgmma_pin(sum_2);
+      pin(p);
+    }
+    pin(ds);
+    release(empty(stage));
+    place.next();
+  }
 };
 
 // The body of a kernel with __launch_bounds__(384, 1), AttentionGradientSm90::shared_bytes of
 // dynamic shared memory and at most one block per SM. keys_stay: dk and dv; else dq.
-template <class Element, int d, bool keys_stay, class Out>
+template <class Element, int d, bool keys_stay, class Out,
+          GradientForm form = gradient_form<d, keys_stay>,
+          int held = tiles_in_registers<d, keys_stay>>
 FUSELINE_DEVICE void attention_gradient_sm90(const AttentionGradientArgs<Out>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionGradientSm90<Element, d, keys_stay, Out>(args, shared_address(shared)).run();
+  AttentionGradientSm90<Element, d, keys_stay, Out, form, held>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

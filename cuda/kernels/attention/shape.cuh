@@ -38,6 +38,12 @@ struct AttentionShape {
   }
 };
 
+// Keys that a block of Hopper's forward kernel has. Wide heads leave less shared memory for the ring
+// and fewer registers for scores.
+FUSELINE_HD constexpr int hopper_block_keys(int key_width, int value_width) {
+  return key_width > 192 || value_width > 128 ? 80 : 128;
+}
+
 // Key blocks [first, end) that a tile of queries needs.
 struct BlockRange {
   int first, end;

@@ -1,5 +1,5 @@
-// Rows of 16-bit results from tensor-core accumulators to global memory, through shared memory so
-// that a warp writes whole lines, and only the rows that exist.
+// Tiles of heads' rows in shared memory. Rows of 16-bit results go from tensor-core accumulators to
+// global memory through them, so that a warp writes whole lines, and only the rows that exist.
 #pragma once
 
 #include "../ptx/matrix.cuh"
@@ -7,6 +7,18 @@
 #include "../swizzle.cuh"
 
 namespace fuseline::gpu {
+
+// Panels of 64 columns that a head's columns lie in. Of heads of 80, 96 and 112 columns, and so on,
+// the copy engine brings the last panel whole too, so that every width has the same boxes and the
+// same swizzle. What lies behind the head there is the next head's, or zeros at the tensor's edge: no
+// product reads it, as its steps of K and its N end with the head.
+template <int d>
+constexpr int head_panels = (d + 63) / 64;
+// The widths that wgmma's kernels of attention have, forward and backward.
+template <int d>
+constexpr bool wgmma_head = d % 16 == 0 && 64 <= d && d <= 256;
+template <int d>
+constexpr bool wgmma_gradient_head = wgmma_head<d> && d <= 128;
 
 // A tile in shared memory: panels of 64 columns, each `panel_bytes` apart, rows of 128 bytes,
 // 128-byte swizzle: as the copy engine leaves it and wgmma reads it.
@@ -35,7 +47,9 @@ FUSELINE_DEVICE void copy_rows(Element* to, long long ld, int rows, u32 tile, u3
                                u32 first) {
   constexpr int chunks = cols / 8;
   const int lane = threadIdx.x % 32;
-#pragma unroll
+  // Rows of other lengths take divisions: all of them at once would cost registers.
+  constexpr int at_once = (chunks & (chunks - 1)) == 0 ? chunks / 2 : 4;
+#pragma unroll at_once
   for (int i = 0; i < 16 * chunks / 32; ++i) {
     const int row = (32 * i + lane) / chunks;
     const int chunk = (32 * i + lane) % chunks;

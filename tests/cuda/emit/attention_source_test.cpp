@@ -11,6 +11,7 @@
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/primitive_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -68,6 +69,45 @@ const Program& attention_of(const Plan& plan, bool gradient) {
   throw InternalError("no attention");
 }
 
+Plan plan_of_heads(std::int64_t width, Phase phase) {
+  ModelConfig config = fuseline::test::llama2_7b();
+  config.d = width;
+  return make_plan("coda", config, test::workload(phase));
+}
+
+// Their last panel is not full, so each width is other code.
+TEST_F(SlowAttentionSources, HeadsBetween64And128CompileForHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
+  for (const std::int64_t width : {80, 96, 112}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    for (const bool gradient : {false, true})
+      for (const AttentionKernelSource& kernel :
+           attention_sources(plan.graph, attention_of(plan, gradient), SmTarget::sm_90a, "test")) {
+        std::vector<std::string> expected = instructions(kernel.part);
+        // The result's columns end with the head.
+        expected.push_back(fmt::format("m64n{}k16", width));
+        expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a, expected);
+      }
+  }
+  EXPECT_EQ(seen_.size(), 9U);
+}
+
+// Nothing is left of the registers beside the sums of the widest.
+TEST_F(SlowAttentionSources, WideHeadsCompileForHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
+  const std::vector<std::int64_t> widths = {144, 176, 208, 224, 240, 256};
+  for (const std::int64_t width : widths) {
+    const Plan plan = plan_of_heads(width, Phase::forward);
+    for (const AttentionKernelSource& kernel :
+         attention_sources(plan.graph, attention_of(plan, false), SmTarget::sm_90a, "test"))
+      expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a,
+                      {fmt::format("m64n{}k16", width), "m64n80k16"});
+  }
+  EXPECT_EQ(seen_.size(), widths.size());
+}
+
 std::vector<AttentionPart> parts(const Plan& plan, bool gradient, SmTarget target) {
   std::vector<AttentionPart> found;
   for (const AttentionKernelSource& s :
@@ -91,6 +131,37 @@ TEST(AttentionSource, LaunchesOfEachKind) {
   EXPECT_THAT(parts(plan_of("coda", Phase::decode), false, SmTarget::sm_90a), ElementsAre(decode));
   EXPECT_THAT(parts(plan_of("tensorrt-llm", Phase::forward), false, SmTarget::sm_90a),
               ElementsAre(prologue, forward_sm90));
+}
+
+// Forward up to 256, backward up to 128.
+TEST(AttentionSource, HopperTakesHeadsFrom64InStepsOf16) {
+  using enum AttentionPart;
+  for (const std::int64_t width : {64, 80, 96, 112, 128}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a), ElementsAre(forward_sm90)) << width;
+    EXPECT_THAT(parts(plan, true, SmTarget::sm_90a), ElementsAre(keys_sm90, queries_sm90)) << width;
+  }
+  for (const std::int64_t width : {48, 144, 208, 256}) {
+    const Plan plan = plan_of_heads(width, Phase::train);
+    EXPECT_THAT(parts(plan, false, SmTarget::sm_90a),
+                ElementsAre(width < 64 ? forward_generic : forward_sm90))
+        << width;
+    EXPECT_THAT(parts(plan, true, SmTarget::sm_90a),
+                ElementsAre(keys_generic, values_generic, queries_generic))
+        << width;
+  }
+}
+
+// Of the forward kernel keys and values may differ, each with its own last panel.
+TEST(AttentionSource, HopperTakesValuesNarrowerThanKeys) {
+  ModelConfig config = fuseline::test::small_latent_experts();
+  config.values["dn"] = 64;
+  config.values["dr"] = 48;
+  config.values["dv"] = 80;
+  const Plan plan = make_plan("coda", config, test::workload(Phase::forward));
+  const auto sources =
+      attention_sources(plan.graph, attention_of(plan, false), SmTarget::sm_90a, "test");
+  EXPECT_THAT(sources.back().source.text, HasSubstr("attention_forward_sm90<bf16, 112, 80>"));
 }
 
 // Values among the columns of one head of keys; few query heads and many take tiles of 16 and of 64

@@ -39,6 +39,12 @@ Pair random_shape(std::mt19937& random) {
   return {m, s};
 }
 
+TEST(AttentionWork, BlocksOfKeysAreAlike) {
+  for (int keys = 64; keys <= 256; keys += 16)
+    for (int values = 64; values <= keys; values += 16)
+      EXPECT_EQ(gpu::hopper_block_keys(keys, values), forward_block_keys(keys, values));
+}
+
 TEST(AttentionWork, KeysAreSplitAlike) {
   std::mt19937 random(1);
   int several = 0;

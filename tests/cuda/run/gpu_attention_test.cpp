@@ -75,12 +75,15 @@ class SlowGpuAttention : public test::GpuKernelTest, public testing::WithParamIn
 };
 
 TEST_P(SlowGpuAttention, ForwardEqualsTheExecutor) {
-  for (const std::int64_t d : {32, 48, 64, 128}) check(llama(d), fuseline::test::forward(2, 203));
-  for (const std::int64_t d : {64, 80, 256}) check(gpt(d), fuseline::test::forward(1, 141));
+  for (const std::int64_t d : {32, 48, 64, 80, 96, 112, 128})
+    check(llama(d), fuseline::test::forward(2, 203));
+  for (const std::int64_t d : {64, 80, 144, 208, 256})
+    check(gpt(d), fuseline::test::forward(1, 141));
+  for (const std::int64_t d : {160, 256}) check(llama(d), fuseline::test::forward(2, 203));
 }
 
 TEST_P(SlowGpuAttention, ForwardInAWindowEqualsTheExecutor) {
-  for (const std::int64_t d : {64, 128})
+  for (const std::int64_t d : {64, 96, 128, 256})
     check(windowed(llama(d), 70), fuseline::test::forward(2, 203));
 }
 
@@ -118,6 +121,11 @@ TEST_P(SlowGpuAttention, ValuesNarrowerThanKeysEqualTheExecutor) {
     check(latent(3, 48, 16, 32, 64), fuseline::test::decode(2, T, 333));
 }
 
+// Neither panel of the keys' or the values' second 64 columns is full.
+TEST_P(SlowGpuAttention, ValuesAndKeysOfOddWidthsEqualTheExecutor) {
+  check(latent(3, 64, 48, 80, 64), fuseline::test::forward(2, 203));
+}
+
 // Wider than what other kernels take: few query heads and many, one split and several.
 TEST_P(SlowGpuAttention, ValuesAmongTheColumnsOfWideKeysEqualTheExecutor) {
   for (const std::int64_t heads : {3, 37}) {
@@ -128,12 +136,13 @@ TEST_P(SlowGpuAttention, ValuesAmongTheColumnsOfWideKeysEqualTheExecutor) {
 }
 
 TEST_P(SlowGpuAttention, TrainEqualsTheExecutor) {
-  for (const std::int64_t d : {32, 64, 128}) check(llama(d), fuseline::test::train(2, 203));
-  check(gpt(64), fuseline::test::train(1, 141));
+  for (const std::int64_t d : {32, 64, 80, 96, 112, 128})
+    check(llama(d), fuseline::test::train(2, 203));
+  for (const std::int64_t d : {64, 112}) check(gpt(d), fuseline::test::train(1, 141));
 }
 
 TEST_P(SlowGpuAttention, TrainInAWindowEqualsTheExecutor) {
-  for (const std::int64_t d : {64, 128})
+  for (const std::int64_t d : {64, 96, 128})
     check(windowed(llama(d), 70), fuseline::test::train(2, 203));
 }
 

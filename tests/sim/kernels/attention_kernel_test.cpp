@@ -93,15 +93,15 @@ TEST(AttentionKernel, DecodeSplitsKeysWhenHeadsDoNotFillTheGpu) {
 }
 
 AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, const Gpu& gpu,
-                                const std::string& policy = "per-operator") {
+                                const std::string& policy = "per-operator", bool back = false) {
   const Plan plan = make_plan(policy, config, w);
   const AddressMap addresses(plan);
   L2Cache cache(Bytes(34 << 20));
   for (const Kernel& kernel : plan.kernels) {
-    if (kernel.kind == KernelKind::attention) {
-      return simulate_attention(kernel.phases.front(), kernel.implementation, addresses, gpu,
-                                cache);
-    }
+    if (kernel.kind != KernelKind::attention) continue;
+    const Program& program = kernel.phases.front();
+    if (std::get<AttentionMainloop>(program.mainloop).gradient.has_value() == back)
+      return simulate_attention(program, kernel.implementation, addresses, gpu, cache);
   }
   throw std::runtime_error("no attention kernel");
 }
@@ -297,6 +297,48 @@ TEST(AttentionKernel, GradientTilesAreDrawnLongestFirst) {
   const double even = gradient_us(132) / 132;
   EXPECT_LT(gradient_us(1), 1.35 * even);
   EXPECT_GT(gradient_us(1), even);
+}
+
+// Given heads of 64 to 128 columns in steps of 16, our own kernels on Hopper bring whole panels of
+// 64 columns and multiply only those of the head. Exponentials cost the same at every width. Wider
+// heads keep that rate forward, and backward take the kernels for the warp's own instruction.
+TEST(AttentionKernel, OwnKernelsTakeHeadsBetween64And128AtTheirRate) {
+  const Gpu gpu = load_gpu("h100-sxm");
+  const auto estimate = [&](std::int64_t width, bool back) {
+    Workload work = forward(1, 2048);
+    work.phase = back ? Phase::train : Phase::forward;
+    ModelConfig config = llama_7b();
+    config.d = width;
+    return run_attention(work, config, gpu, "coda", back);
+  };
+  // Only q and the result have fewer bytes of 96 columns than of 128.
+  EXPECT_EQ(estimate(128, false).l2 - estimate(96, false).l2,
+            Bytes(2 * 2048 * 32 * (128 - 96) * 2));
+  for (const bool back : {false, true}) {
+    double before = to_us(estimate(64, back).work);
+    const double widest = to_us(estimate(128, back).work);
+    for (const std::int64_t width : {80, 96, 112}) {
+      const double us = to_us(estimate(width, back).work);
+      EXPECT_GT(us, before) << width;
+      EXPECT_GT(us, widest * static_cast<double>(width) / 128) << width;
+      EXPECT_LT(us, widest) << width;
+      before = us;
+    }
+  }
+  EXPECT_LT(to_us(estimate(256, false).work), 2.1 * to_us(estimate(128, false).work));
+  EXPECT_GT(to_us(estimate(144, true).work), 2 * to_us(estimate(128, true).work));
+}
+
+// GPT-J's forward attention on an H100, while heads of 256 columns took the kernel for the warp's
+// own instruction there: 777 tokens, in view when it was decided that the longest tile has a
+// multiprocessor for itself (h100-train-fuseline), and 900 (h100-held-second).
+TEST(AttentionKernel, TheGenericForwardKernelTakesWhatWasMeasured) {
+  const Gpu gpu = load_gpu("h100-sxm");
+  for (const auto& [tokens, measured] : {std::pair{777, 50.7}, std::pair{900, 59.7}}) {
+    const PrefillTime t = generic_prefill_time(causal(1, tokens, 16, 256), gpu);
+    const double us = to_us(t.tensor + gpu.constants.attention.start + gpu.tiny_kernel);
+    EXPECT_NEAR(us, measured, 0.15 * measured) << tokens;
+  }
 }
 
 // Measured on H100s, none of them fitted to: d_attention of h100-held-fuseline, h100-held-second

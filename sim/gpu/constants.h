@@ -33,6 +33,7 @@ struct GemmConstants {
   Seconds hot_start;
   Seconds reduction;
   Seconds cluster_wave;
+  Seconds parts_meet;
   double reduction_fraction = 0;
   double packed_fraction = 0;
   double odd_packed_fraction = 0;

@@ -34,7 +34,8 @@ struct GemmTime {
 //              1 + gemm.second_line_cost × share of their rows that lie in two lines of L2
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
 //              make one tile each, add their start, their end and the partial sums that they
-//              exchange. In our own kernels functions add elements × instructions / (issue lanes ×
+//              exchange. Parts of tiles that are added up together add gemm.parts_meet_us. In our
+//              own kernels functions add elements × instructions / (issue lanes ×
 //              gemm.epilogue_issue_fraction), and of the bytes that the producer fetches
 //              gemm.exposed_fetch_fraction counts: the others come while the mainloop still runs.
 //              Threads of rows that the matrix does not have run the functions as well.

@@ -46,6 +46,8 @@ struct Sm90Layout {
   static constexpr bool ragged = Config::ragged;
   static constexpr bool ragged_k = Config::ragged_k;
   static constexpr bool shares_tail = Config::shares_tail;
+  // Whether all blocks that have a part of a shared tile add it up together (parted_tile.cuh).
+  static constexpr bool adds_together = shares_tail && only_stores<Epilogue> && !Config::scaled;
   static constexpr bool turned = Config::turned;
   static constexpr bool store_by_threads = Config::store_by_threads;
   static_assert(!Config::half_boxes || !(Config::a_is_km || Config::b_is_kn || Config::a_apart ||

@@ -34,6 +34,7 @@ struct GemmConstants {
   Seconds reduction;
   Seconds cluster_wave;
   Seconds parts_meet;
+  double sums_bytes_per_cycle = 0;
   double reduction_fraction = 0;
   double packed_fraction = 0;
   double odd_packed_fraction = 0;

@@ -94,7 +94,8 @@ struct WaveModel {
   double overlap;
   double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
-  double meeting_seconds = 0;   // of parts of tiles that are added up together
+  double sums_rate;             // bytes/s of one SM, of sums of parts of a tile
+  double meeting_seconds;       // of parts of tiles that are added up together
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
   double issue_seconds = 0;     // the instructions of the epilogue's functions of a tile
   double hidden_fetches = 0;    // of what the producer fetches for the epilogue
@@ -130,6 +131,8 @@ struct WaveModel {
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
+    sums_rate = clock * constants.sums_bytes_per_cycle;
+    meeting_seconds = constants.parts_meet.value();
     l2_rate = gpu.l2_bandwidth.value() * clock_factor *
               (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
     l2_requests = 1 + constants.second_line_cost * crossing_rows(problem, tile, gpu);
@@ -151,7 +154,6 @@ struct WaveModel {
           static_cast<double>(tile.m * std::min(problem.n, tile.n)) *
           (problem.needs.instructions + scaling(problem)) /
           (gpu.constants.stream.issue_lanes * constants.epilogue_issue_fraction * clock);
-    meeting_seconds = constants.parts_meet.value();
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
     if (tile.cluster_k > 1)
@@ -200,10 +202,12 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.hbm =
       (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
       model.hbm_rate;
-  const double exposed =
-      wave.block_epilogue.as_double() - model.hidden_fetches * wave.block_fetched.as_double();
+  const double exposed = (wave.block_epilogue - wave.block_sums).as_double() -
+                         model.hidden_fetches * wave.block_fetched.as_double();
   t.epilogue = exposed / model.sm_epilogue_rate + model.exchange_seconds + model.issue_seconds +
-               model.turn_seconds + (wave.adds_together ? model.meeting_seconds : 0.0);
+               model.turn_seconds;
+  if (wave.block_sums > Bytes())
+    t.epilogue += wave.block_sums.as_double() / model.sums_rate + model.meeting_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
@@ -362,7 +366,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     wave.hbm.write = Bytes(static_cast<std::int64_t>(static_cast<double>(stored_bytes) * share));
     if (parts > 1 && adds_together(problem)) {
       // Its own part, a share of every part, and a share of the tile.
-      wave.adds_together = true;
+      wave.block_sums = Bytes(2 * tile.m * tile.n * 4);
       wave.block_epilogue =
           Bytes(2 * tile.m * tile.n * 4) + Bytes(wave.block_epilogue.value() / parts);
       wave.epilogue =
@@ -390,7 +394,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   // The sums of the parts of one tile are written together and read one after the other, where one
   // block adds up.
   if (rest > 0 && parts > 1 && !adds_together(problem))
-    seconds += static_cast<double>(parts) * sums / model.sm_epilogue_rate;
+    seconds += static_cast<double>(parts) * sums / model.sums_rate + 2 * model.meeting_seconds;
   if (tile.split_k > 1) {
     const Bytes partials(static_cast<std::int64_t>(outputs) * 4 * tile.split_k);
     seconds += reduction_time(partials, Bytes(), gpu).value();

@@ -210,8 +210,8 @@ TEST(GemmTraffic, PartsThatAddUpTogetherEachMoveATile) {
   EXPECT_EQ(t.epilogue, want.epilogue + kSums * (3 * 2));
   EXPECT_EQ(cache.dirty(), same.dirty() + kSums * 3);
   ASSERT_EQ(waves.size(), 2U);
-  EXPECT_TRUE(waves[0].adds_together);
-  EXPECT_FALSE(waves[1].adds_together);
+  EXPECT_EQ(waves[0].block_sums, kSums * 2);
+  EXPECT_EQ(waves[1].block_sums, Bytes());
   // No block stores the whole tile.
   EXPECT_EQ(waves[0].block_epilogue, kSums * 2 + Bytes(kResult.value() / 3));
   EXPECT_EQ(waves[1].block_epilogue, kResult);

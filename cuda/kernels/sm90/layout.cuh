@@ -81,7 +81,10 @@ struct Sm90Layout {
   static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
   static constexpr int tile_scratch_bytes =
       strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
-  static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
+  // Numbers of 64 rows that go from one consumer to the other (tile_io.cuh).
+  static constexpr int half_sums_bytes = turned && tile_cols == slab_cols ? 64 * 4 : 0;
+  static constexpr int scratch_bytes =
+      tile_scratch_bytes * (Config::cooperative ? 1 : 2) + half_sums_bytes;
   static constexpr int barrier_bytes = 256;
   static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
   static constexpr int most_stages = 12;

@@ -94,11 +94,11 @@ struct Operands {
   int lda, ldb;  // elements from row to row of A and B as stored
 };
 
-// For kernels that share tiles: for each thread block and part but the last a tile of 256 × 128 in
-// fp32, and zeros.
+// For kernels that share tiles: for each thread block and part a tile of 256 × 128 in fp32, and
+// zeros.
 constexpr int most_tail_parts = 4;
 inline gpu::TailSums tail_sums(int parts) {
-  static const auto places = static_cast<std::size_t>(multiprocessors()) * (most_tail_parts - 1);
+  static const auto places = static_cast<std::size_t>(multiprocessors()) * most_tail_parts;
   static const Buffer<float> sums(places * 256 * 128);
   static const Buffer<gpu::u32> ready = [] {
     Buffer<gpu::u32> numbers(places * 4);

@@ -55,7 +55,7 @@ bool turns(const GemmMainloop& gemm, const EpilogueSource& epilogue, const GemmT
 
 // From the sixth argument of Sm90Config on that says more than the defaults.
 std::string more_arguments(const GemmConfig& c) {
-  if (c.turned) return ", false, false, false, false, true";
+  if (c.turned) return fmt::format(", false, false, false, {}, true", c.tail_parts > 1);
   if (c.tail_parts > 1) return fmt::format(", {}, false, false, true", c.a_apart);
   if (c.ragged_k) return ", false, false, true";
   if (c.ragged) return ", false, true";
@@ -108,12 +108,16 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     return config;
   }
   const bool of_codes = gemm.weight.quantised();
+  const std::int64_t step_k = of_codes ? kStepBytes : kStepBytes / 2;
+  const std::int64_t steps = (gemm.K + step_k - 1) / step_k;
   if (turns(gemm, epilogue, tile)) {
     GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
     config.turned = true;
     config.of_codes = of_codes;
     config.cluster = static_cast<int>(tile.cluster_n);
     config.a_rows = tile.m;
+    if (epilogue.needs.only_stores && !of_codes)
+      config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
     return config;
   }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
@@ -146,14 +150,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   config.cluster =
       gemm.M > config.tile_m * (below - 1) && !config.ragged && !config.ragged_k ? below : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
-  const std::int64_t step_k = of_codes ? kStepBytes : kStepBytes / 2;
-  const std::int64_t steps = (gemm.K + step_k - 1) / step_k;
   if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && !config.ragged_k &&
       config.cluster == 1 && steps >= tile.cluster_k && fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
-  const bool plain = !gemm.a_is_km && gemm.batch == 1 && !config.ragged && !config.ragged_k;
-  if (plain && config.schedule == Schedule::cooperative && config.cluster_k == 1)
+  const bool one_product = gemm.batch == 1 && !config.ragged && !config.ragged_k;
+  if (one_product && config.schedule == Schedule::cooperative && config.cluster_k == 1)
     config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
+  const bool plain = one_product && !gemm.a_is_km;
   config.a_apart = plain && gemm.a.at.run > 1 && gemm.a.at.run % config.tile_m == 0;
   config.a_rows = config.tile_m;
   if (plain && !config.a_apart) {

@@ -10,7 +10,8 @@
 //   ping-pong:   each consumer has a tile of its own; one multiplies while the other is in its
 //                epilogue.
 //   shares_tail: the tiles of the last rounds are shared along K, so that all thread blocks end
-//                together (sm90/tile_walk.cuh). Cooperative only.
+//                together (sm90/tile_walk.cuh). Who has the last part of a tile adds up; where the
+//                epilogue only stores, all who have one do (sm90/parted_tile.cuh). Cooperative only.
 //   turned:      A and B change places, so that a tile's rows come in steps of 16 and the blocks of
 //                a cluster share the rows of A (sm90/turned_tile.cuh). Cooperative only.
 //   cluster_k:   for few rows and so few tiles. The blocks of a cluster have one tile together and
@@ -32,6 +33,7 @@
 #include "sm90/block.cuh"
 #include "sm90/cluster_sum.cuh"
 #include "sm90/mainloop.cuh"
+#include "sm90/parted_tile.cuh"
 #include "sm90/producer.cuh"
 #include "sm90/sum_scales.cuh"
 #include "sm90/turned_tile.cuh"
@@ -43,7 +45,7 @@ template <class Config, class Epilogue>
 struct Sm90Gemm : Sm90Block<Config, Epilogue> {
   using Block = Sm90Block<Config, Epilogue>;
   using Block::args, Block::first_tile, Block::group, Block::k_steps, Block::rank, Block::tile_step;
-  using Block::batched, Block::cluster, Block::cluster_k, Block::ragged, Block::ragged_k,
+  using Block::adds_together, Block::batched, Block::cluster, Block::cluster_k, Block::ragged, Block::ragged_k,
       Block::shares_tail, Block::stages, Block::strips, Block::turned;
   using Block::corner, Block::empty, Block::finishes, Block::full, Block::is_last, Block::release,
       Block::tiles;
@@ -134,7 +136,12 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
       if constexpr (cluster_k > 1)
         add_up<cluster_k>(acc[0], Block::sums(), Block::sum_bytes, rank,
                           tile.m + row_in_tile < args.M);
-      if constexpr (shares_tail) {
+      if constexpr (adds_together) {
+        if (part.steps < k_steps) {
+          PartedTile<Block>{*this, parts.all, consumer}.leave(acc, part, tail_barrier + consumer);
+          continue;
+        }
+      } else if constexpr (shares_tail) {
         if (part.steps < k_steps) share_sums(acc, parts.all, part, consumer);
         if (!is_last(part)) continue;
       }
@@ -149,6 +156,10 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
         place = place.after((more ? k_steps : 0) + Block::ring_slabs);
       }
     }
+    if constexpr (adds_together)
+      for (int number = t; number < parts.all.rest * parts.all.parts; number += step)
+        PartedTile<Block>{*this, parts.all, consumer}.finish(
+            number, corner(number % parts.all.rest, walk), tail_barrier + consumer);
     if (threadIdx.x % 128 == 0) tma_wait<0>();  // the buffers must outlive the copies
   }
 

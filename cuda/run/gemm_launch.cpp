@@ -51,6 +51,19 @@ int bytes_at_once(const GpuMatrix& m, std::int64_t readers, const GemmVariant& v
   return m.row_bytes % kLine != 0 && readers > kFewReaders ? 128 : 256;
 }
 
+// Of groups of rows, the most that there can be.
+std::int64_t tiles_below(const GemmConfig& c, const GemmMainloop& gemm) {
+  if (c.ragged)
+    return gpu::most_row_tiles(static_cast<int>(gemm.M), static_cast<int>(gemm.groups.size()),
+                               static_cast<int>(c.tile_m));
+  const int blocks = c.turned ? 1 : c.cluster;
+  return ceil_div(gemm.M, c.tile_m * blocks) * blocks;
+}
+std::int64_t tiles_beside(const GemmConfig& c, const GemmMainloop& gemm) {
+  const int blocks = c.turned ? c.cluster : 1;
+  return ceil_div(gemm.N, c.tile_n * blocks) * blocks;
+}
+
 // CodeScales of kernels/sm90/config.cuh.
 struct ScalesParameter {
   std::uint64_t a = 0, b = 0, tensor = 0;
@@ -104,11 +117,11 @@ class Arguments {
  private:
   // TailSums of kernels/sm90/tail_sums.cuh, with the workspace that it points to.
   TailParameter tail_sums() {
-    const std::int64_t tiles =
-        ceil_div(gemm_.M, config_.tile_m * config_.cluster) * ceil_div(gemm_.N, config_.tile_n);
-    const std::int64_t rest = tiles % (context_.device.info().multiprocessors / config_.cluster);
+    const std::int64_t clusters =
+        tiles_below(config_, gemm_) * tiles_beside(config_, gemm_) / config_.cluster;
+    const std::int64_t rest = clusters % (context_.device.info().multiprocessors / config_.cluster);
     const std::int64_t places =
-        std::max<std::int64_t>(1, rest * (config_.tail_parts - 1)) * config_.cluster;
+        std::max<std::int64_t>(1, rest * config_.tail_parts) * config_.cluster;
     workspaces_.push_back(
         context_.device.allocate(Bytes(places * config_.tile_m * config_.tile_n * 4)));
     DeviceBuffer ready = context_.device.allocate(Bytes(places * config_.tile_m / 64 * 4));
@@ -374,19 +387,6 @@ class Arguments {
   Launches copies_;
   std::vector<DeviceBuffer> workspaces_;
 };
-
-// Of groups of rows, the most that there can be.
-std::int64_t tiles_below(const GemmConfig& c, const GemmMainloop& gemm) {
-  if (c.ragged)
-    return gpu::most_row_tiles(static_cast<int>(gemm.M), static_cast<int>(gemm.groups.size()),
-                               static_cast<int>(c.tile_m));
-  const int blocks = c.turned ? 1 : c.cluster;
-  return ceil_div(gemm.M, c.tile_m * blocks) * blocks;
-}
-std::int64_t tiles_beside(const GemmConfig& c, const GemmMainloop& gemm) {
-  const int blocks = c.turned ? c.cluster : 1;
-  return ceil_div(gemm.N, c.tile_n * blocks) * blocks;
-}
 
 // Hopper's thread blocks stay for all tiles, but for clusters along K, which make one each, as
 // Ampere's blocks do.

@@ -38,7 +38,6 @@ bool MeasuredGemm::right(const MeasuredVariant& v) const {
 
 #include <fmt/format.h>
 
-#include "cuda/emit/plan_source.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/instruments.h"
 #include "cuda/run/tile_kernels.h"
@@ -211,8 +210,7 @@ struct GemmMeasurer::State {
     const Program& program = plan.kernels.front().phases.front();
     std::vector<Contender> all(1);
     std::vector<Source> sources;
-    for (TileKernel& k :
-         tile_kernels(plan, program, own_tile(plan, program, described), store.target())) {
+    for (TileKernel& k : tile_kernels(plan, program, described, store.target())) {
       sources.push_back(k.source.source);
       std::string name = tile_name(k);
       all.push_back({.name = std::move(name), .kernel = std::move(k)});

@@ -10,12 +10,12 @@
 #include "sim/gpu/architecture.h"
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/epilogue_needs.h"
+#include "sim/kernels/gemm_library.h"
+#include "sim/kernels/program_streams.h"
 
 namespace fuseline::cuda {
 
 namespace {
-
-constexpr std::int64_t kMostPartsTried = 4;
 
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
   return a.codes == b.codes && a.tile_m == b.tile_m && a.tile_n == b.tile_n &&
@@ -25,9 +25,10 @@ bool same_config(const GemmConfig& a, const GemmConfig& b) {
 
 }  // namespace
 
-std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
-                                     const GemmTile& chosen, SmTarget target) {
-  std::vector<GemmTile> tiles = {chosen};
+std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program, const Gpu& gpu,
+                                     SmTarget target) {
+  const GemmProblem problem = gemm_problem_of(program, AddressMap(plan), false);
+  std::vector<GemmTile> tiles = {choose_tile(problem, gpu)};
   const EpilogueNeeds needs = epilogue_needs(program);
   const bool hopper = target == SmTarget::sm_90a;
   // The tiles of a mainloop stand in the file of the architecture that it was written for, which is
@@ -37,7 +38,8 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
     if (!hopper || fits(needs, tile)) {
       tiles.push_back(tile);
       tiles.back().tail_parts = 1;
-      for (std::int64_t parts = 2; parts <= std::min(tile.tail_parts, kMostPartsTried); ++parts) {
+      if (const std::int64_t parts = hopper ? fastest_tail_parts(problem, tile, gpu) : 1;
+          parts > 1) {
         tiles.push_back(tile);
         tiles.back().tail_parts = parts;
       }

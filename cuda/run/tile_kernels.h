@@ -8,6 +8,7 @@
 #include "cuda/emit/kernel_source.h"
 #include "model/gemm_tile.h"
 #include "model/plan.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::cuda {
 
@@ -18,9 +19,10 @@ struct TileKernel {
   std::string name;  // "gate_up, tile 128 x 256, cluster 2, 1 parts"
 };
 
-// First the chosen tile's, then those of the target's menu that fit the program. Where several
-// tiles become the same kernel, it is there once.
-std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
-                                     const GemmTile& chosen, SmTarget target);
+// First the chosen tile's, then those of the target's menu that fit the program, whole and in as
+// many parts along K as are predicted fastest. Where several tiles become the same kernel, it is
+// there once.
+std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program, const Gpu& gpu,
+                                     SmTarget target);
 
 }  // namespace fuseline::cuda

@@ -50,7 +50,7 @@ std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, cons
     tuned.chosen = own_tile(plan, program, described);
     std::vector<Candidate> all;
     std::vector<Source> sources;
-    for (TileKernel& k : tile_kernels(plan, program, tuned.chosen, store.target())) {
+    for (TileKernel& k : tile_kernels(plan, program, described, store.target())) {
       sources.push_back(k.source.source);
       all.push_back({.kernel = std::move(k)});
     }

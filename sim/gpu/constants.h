@@ -33,6 +33,8 @@ struct GemmConstants {
   Seconds hot_start;
   Seconds reduction;
   Seconds cluster_wave;
+  Seconds parts_meet;
+  double sums_bytes_per_cycle = 0;
   double reduction_fraction = 0;
   double packed_fraction = 0;
   double odd_packed_fraction = 0;

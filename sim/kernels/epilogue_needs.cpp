@@ -6,6 +6,7 @@
 
 #include "model/primitives/group_reduce.h"
 #include "model/primitives/map.h"
+#include "model/primitives/online_log_sum_exp.h"
 #include "model/primitives/parts.h"
 #include "model/primitives/placement.h"
 
@@ -138,7 +139,10 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   // Tables are slow: qkv with RoPE took 16 to 23 % longer than predicted in each of five blocks on
   // an H200.
   if (needs.reduces_columns || needs.loads_tables) return false;
-  if (columns % std::max(needs.row_partial_cols, kSlabCols) != 0) return false;
+  // Where each consumer has half of the columns of a sum along rows, one of them joins both.
+  const bool halves = columns == kSlabCols && needs.row_partial_cols == partial_tile;
+  if (halves ? needs.whole_partials : columns % std::max(needs.row_partial_cols, kSlabCols) != 0)
+    return false;
   // Wider groups take a pass ahead of the epilogue, over sums that have not changed their threads.
   if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
   if (accumulators + needs.live_registers > kTurnedRegisters) return false;
@@ -170,6 +174,11 @@ EpilogueNeeds epilogue_needs(const Program& program) {
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
   }
   needs.instructions = instructions_of(program, values);
+  // What is no sum has no code for two halves, and where the result has parts, a warp whose columns
+  // lie behind a part's end would not take part.
+  needs.whole_partials =
+      !parts_of(program).parts.empty() ||
+      std::ranges::any_of(program.body, [](const Primitive& p) { return p.is<OnlineLogSumExp>(); });
   needs.rows_in_runs = rows_in_runs(program);
   needs.loads_tables = loads_tables(program);
   needs.only_stores = only_stores(program, values);

@@ -13,6 +13,7 @@ namespace fuseline {
 struct EpilogueNeeds {
   bool reduces_columns = false;       // wants tiles of 128 rows, 16 a warp
   std::int64_t row_partial_cols = 0;  // the width of a tile is a multiple of so many columns
+  bool whole_partials = false;        // one warp must have all columns of a partial
   std::int64_t column_group = 1;      // and of so many, which must lie in one tile
   // Groups of 8 accumulator columns that the body sees at once: 8, or 4 where whole values of 64
   // columns would not fit the registers beside the accumulators.

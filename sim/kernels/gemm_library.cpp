@@ -10,11 +10,13 @@
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/gemm_time.h"
 #include "sim/kernels/operand_rows.h"
+#include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
 namespace {
 
-constexpr std::int64_t kTailPlaces = 2;  // for sums of parts, for each cluster of the GPU
+constexpr std::int64_t kTailPlaces = 2;      // for sums of parts, for each cluster of the GPU
+constexpr std::int64_t kOneAddersParts = 8;  // that one thread block adds up, at most
 
 // A part of K of few steps is all pipeline fill, and more clusters than run at once are no gain:
 // their blocks make one tile each.
@@ -25,6 +27,12 @@ bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu
          tiles * tile.cluster_k <= blocks_at_once(tile, gpu);
 }
 
+// Tiles, or clusters of them.
+std::int64_t units_of(const GemmProblem& problem, const GemmTile& tile) {
+  return ceil_div(problem.m, tile.m * tile.cluster_m) *
+         ceil_div(problem.n, tile.n * tile.cluster_n);
+}
+
 // Parts of K that the tiles of the last round are cut into at most. Those of next to no steps are
 // all exchange of sums, for which there are two places for each cluster.
 std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
@@ -32,14 +40,30 @@ std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, c
       !problem.depths.empty() ||
       (problem.weight.quantised() && (tile.dequantises || !has_tile_of_codes(problem, gpu))))
     return 1;
+  // Turned tiles have code for it only where all who have a part add up.
+  if (tile.turned() && !adds_together(problem)) return 1;
+  const std::int64_t most =
+      adds_together(problem) ? tile.tail_parts : std::min(tile.tail_parts, kOneAddersParts);
   const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
-  const std::int64_t units =
-      ceil_div(problem.m, tile.m * tile.cluster_m) * ceil_div(problem.n, tile.n * tile.cluster_n);
-  const std::int64_t rest = units % clusters;
+  const std::int64_t rest = units_of(problem, tile) % clusters;
   if (rest == 0) return 1;
   const std::int64_t by_steps = ceil_div(problem.k, tile.k) / gpu.constants.gemm.least_split_steps;
-  return std::max<std::int64_t>(
-      1, std::min({tile.tail_parts, by_steps, 1 + kTailPlaces * clusters / rest}));
+  return std::max<std::int64_t>(1, std::min({most, by_steps, 1 + kTailPlaces * clusters / rest}));
+}
+
+// Numbers of parts to try: few, and the most that fill one round or two of all clusters.
+std::vector<std::int64_t> parts_to_try(const GemmProblem& problem, const GemmTile& tile,
+                                       const Gpu& gpu) {
+  const std::int64_t most = most_tail_parts(problem, tile, gpu);
+  std::vector<std::int64_t> parts;
+  for (std::int64_t p = std::min(most, kOneAddersParts); p > 1; --p) parts.push_back(p);
+  if (most <= kOneAddersParts) return parts;
+  const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
+  const std::int64_t rest = units_of(problem, tile) % clusters;
+  for (const std::int64_t rounds : {1, 2})
+    if (const std::int64_t p = std::min(most, rounds * clusters / rest); p > kOneAddersParts)
+      parts.push_back(p);
+  return parts;
 }
 
 // Up to some rows stay in one tile, the narrowest that covers them, and the next few in at most
@@ -138,6 +162,19 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 
 }  // namespace
 
+std::int64_t fastest_tail_parts(const GemmProblem& problem, GemmTile tile, const Gpu& gpu) {
+  std::int64_t fastest = 1;
+  Seconds least;
+  for (const std::int64_t parts : parts_to_try(problem, tile, gpu)) {
+    tile.tail_parts = parts;
+    const Seconds time = quick_gemm_time(problem, tile, gpu);
+    if (fastest > 1 && time >= least) continue;
+    fastest = parts;
+    least = time;
+  }
+  return fastest;
+}
+
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   // The kernel that dequantises has no other tile.
   if (has_codes_tile(problem, gpu) && !has_tile_of_codes(problem, gpu))
@@ -170,10 +207,12 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   for (GemmTile tile : tiles_to_try(problem, gpu)) {
     const std::int64_t blocks =
         ceil_div(problem.typical_rows(), tile.m) * ceil_div(problem.n, tile.n) * problem.products();
-    const std::int64_t most_parts = most_tail_parts(problem, tile, gpu);
-    for (tile.tail_parts = most_parts; tile.tail_parts > 1; --tile.tail_parts)
+    for (const std::int64_t parts : parts_to_try(problem, tile, gpu)) {
+      tile.tail_parts = parts;
       options.push_back({tile, quick_gemm_time(problem, tile, gpu),
                          1.0 / static_cast<double>(tile.m) + 1.0 / static_cast<double>(tile.n)});
+    }
+    tile.tail_parts = 1;
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill. Some libraries split what runs at once alone,
       // others also fill the last of several waves so. Our own mainloop splits within clusters; the

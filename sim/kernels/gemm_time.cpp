@@ -12,6 +12,7 @@
 #include "sim/kernels/codes_time.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/operand_rows.h"
+#include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
 namespace {
@@ -93,6 +94,8 @@ struct WaveModel {
   double overlap;
   double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
+  double sums_rate;             // bytes/s of one SM, of sums of parts of a tile
+  double meeting_seconds;       // of parts of tiles that are added up together
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
   double issue_seconds = 0;     // the instructions of the epilogue's functions of a tile
   double hidden_fetches = 0;    // of what the producer fetches for the epilogue
@@ -128,6 +131,8 @@ struct WaveModel {
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
+    sums_rate = clock * constants.sums_bytes_per_cycle;
+    meeting_seconds = constants.parts_meet.value();
     l2_rate = gpu.l2_bandwidth.value() * clock_factor *
               (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
     l2_requests = 1 + constants.second_line_cost * crossing_rows(problem, tile, gpu);
@@ -197,10 +202,12 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
       (wave.operands.as_double() * model.l2_requests + wave.epilogue.as_double()) / model.l2_rate;
   // Few thread blocks have few loads under way. What L2 writes back waits for none of them.
   t.hbm = (reads + wave.hbm.write.as_double()) / model.hbm_rate;
-  const double exposed =
-      wave.block_epilogue.as_double() - model.hidden_fetches * wave.block_fetched.as_double();
+  const double exposed = (wave.block_epilogue - wave.block_sums).as_double() -
+                         model.hidden_fetches * wave.block_fetched.as_double();
   t.epilogue = exposed / model.sm_epilogue_rate + model.exchange_seconds + model.issue_seconds +
                model.turn_seconds;
+  if (wave.block_sums > Bytes())
+    t.epilogue += wave.block_sums.as_double() / model.sums_rate + model.meeting_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
@@ -315,6 +322,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const auto sums = static_cast<double>(tile.m * tile.n * 4);  // of a part of a tile
   const std::int64_t group_tiles =
       raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
+  const std::int64_t full = units / at_once;
+  const std::int64_t rest = units % at_once;
   // `parts` of K of each of the tiles; the first `count` of them all run.
   const std::int64_t absent = absent_rows(problem, tile, m);
   const auto wave_of = [&](std::int64_t count, std::int64_t parts, bool last_rows) {
@@ -339,7 +348,9 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
           static_cast<double>(fetched_bytes) / outputs));
     // Of one product and split, the units that run together: a raster group high, or wide if
     // turned.
-    const std::int64_t together = ceil_div(count, tile.split_k * products);
+    // Parts of tiles read other steps of K.
+    const std::int64_t slices = std::min(parts, ceil_div(count, std::max<std::int64_t>(1, rest)));
+    const std::int64_t together = ceil_div(count, tile.split_k * products * slices);
     const bool groups_of_n = !problem.library && tile.turned();
     const std::int64_t group =
         std::max<std::int64_t>(1, group_tiles / (groups_of_n ? tile.cluster_n : tile.cluster_m));
@@ -349,15 +360,21 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     const std::int64_t wide = groups_of_n ? across : along;
     const std::int64_t high = groups_of_n ? along : across;
     wave.distinct = Bytes(
-        tile.split_k * products * depth *
+        tile.split_k * products * slices * depth *
         (std::min(m, high * unit_m) * a_bytes + std::min(problem.n, wide * unit_n) * b_bytes));
     wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory_reads * share));
     wave.hbm.write = Bytes(static_cast<std::int64_t>(static_cast<double>(stored_bytes) * share));
+    if (parts > 1 && adds_together(problem)) {
+      // Its own part, a share of every part, and a share of the tile.
+      wave.block_sums = Bytes(2 * tile.m * tile.n * 4);
+      wave.block_epilogue =
+          Bytes(2 * tile.m * tile.n * 4) + Bytes(wave.block_epilogue.value() / parts);
+      wave.epilogue =
+          Bytes(wave.blocks * 2 * tile.m * tile.n * 4) + Bytes(wave.epilogue.value() / parts);
+    }
     const WaveTime t = time_of(wave, model);
     return t.mainloop + t.epilogue;
   };
-  const std::int64_t full = units / at_once;
-  const std::int64_t rest = units % at_once;
   double seconds = (gpu.tiny_kernel + gpu.constants.gemm.start).value() + model.table_seconds;
   // The last rows are in the last raster group.
   const std::int64_t high = ceil_div(m, unit_m);
@@ -374,8 +391,10 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t parts = tile.tail_parts;
   for (std::int64_t left = rest * parts; left > 0; left -= at_once)
     seconds += wave_of(std::min(left, at_once), parts, true);
-  // The sums of the parts of one tile are written together and read one after the other.
-  if (rest > 0 && parts > 1) seconds += static_cast<double>(parts) * sums / model.sm_epilogue_rate;
+  // The sums of the parts of one tile are written together and read one after the other, where one
+  // block adds up.
+  if (rest > 0 && parts > 1 && !adds_together(problem))
+    seconds += static_cast<double>(parts) * sums / model.sums_rate + 2 * model.meeting_seconds;
   if (tile.split_k > 1) {
     const Bytes partials(static_cast<std::int64_t>(outputs) * 4 * tile.split_k);
     seconds += reduction_time(partials, Bytes(), gpu).value();

@@ -34,10 +34,11 @@ struct GemmTime {
 //              1 + gemm.second_line_cost × share of their rows that lie in two lines of L2
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
 //              make one tile each, add their start, their end and the partial sums that they
-//              exchange. In our own kernels functions add elements × instructions / (issue lanes ×
-//              gemm.epilogue_issue_fraction), and of the bytes that the producer fetches
-//              gemm.exposed_fetch_fraction counts: the others come while the mainloop still runs.
-//              Threads of rows that the matrix does not have run the functions as well.
+//              exchange. Sums of parts of a tile have a rate of their own and take
+//              gemm.parts_meet_us more. In our own kernels functions add elements × instructions /
+//              (issue lanes × gemm.epilogue_issue_fraction), and of the bytes that the producer
+//              fetches gemm.exposed_fetch_fraction counts: the others come while the mainloop still
+//              runs. Threads of rows that the matrix does not have run the functions as well.
 //   tables   = once, in our own kernels: 64 columns of the first tile after the other wait for
 //              their tables out of HBM, stream.ramp_us each. Nothing multiplies meanwhile.
 // `clock_factor`: sustained over boost clock. HBM and launch do not depend on it.

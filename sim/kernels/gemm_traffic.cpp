@@ -257,9 +257,15 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     GemmUnit block = unit;
     block.m_end = std::min(unit.m_end, unit.m_begin + tile.m);
     block.n_end = std::min(unit.n_end, unit.n_begin + tile.n);
-    const Bytes of_block = epilogue_of(block);
+    const Bytes sums = tail_sum_bytes(problem, tile, block);
+    // Where all parts of a tile add up, each stores a share of it.
+    const bool together = adds_together(problem) && is_tail_part(problem, tile, unit);
+    const Bytes of_block =
+        together ? sums + Bytes(epilogue_bytes(problem, block).value() / tile.tail_parts)
+                 : epilogue_of(block);
     if (of_block > wave.block_epilogue) {
       wave.block_epilogue = of_block;
+      wave.block_sums = sums;
       wave.block_fetched = ends_here(unit) ? fetched_bytes(problem, block) : Bytes();
     }
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/kernels/gemm_traffic.h"
+#include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
 namespace {
@@ -79,6 +80,7 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
     describe(s.origins, key);
   }
   key.tensor(p.workspace_tensor);
+  key.number(adds_together(p) ? 1 : 0);
 }
 
 }  // namespace fuseline

@@ -17,6 +17,7 @@ struct GemmWave {
   Bytes operands;            // operand bytes from L2, multicast counted once
   Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
   Bytes block_epilogue;      // of them, the thread block's with the most
+  Bytes block_sums;          // of those, sums of parts of a tile on their way to who adds up
   Bytes block_fetched;       // of those, what the mainloop's producer fetches for the epilogue
   // Of our own mainloop: rows that a thread block asks for and its matrix does not have, the most.
   std::int64_t absent_rows = 0;

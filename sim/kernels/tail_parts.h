@@ -8,13 +8,17 @@
 
 namespace fuseline {
 
+// Whether all thread blocks that have a part of a tile add it up together, each a share of the tile
+// (cuda/kernels/sm90/parted_tile.cuh). Where not, the one that has the last part adds up all.
+bool adds_together(const GemmProblem& problem);
+
 // Whether a unit is a part of a tile, and one whose sums another part adds: the last part of a tile
 // has its epilogue.
 bool is_tail_part(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit);
 bool gives_sums_away(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit);
 
-// Sums in fp32 that a part writes, or that the last part reads. All accumulators of a thread block
-// move, also those beyond the matrix.
+// Sums in fp32 that a part writes, or that the last part reads: both, where all parts add up
+// together. All accumulators of a thread block move, also those beyond the matrix.
 Bytes tail_sum_bytes(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit);
 
 // The same through the L2.

@@ -44,10 +44,20 @@ struct RowState {
   float v[2] = {Op::start, Op::start};
 };
 
-// Whether a slab, with `cols` columns of a value, is the last of a block of 128.
-template <int cols, class Slab>
+// Whether two warpgroups have half of a block's columns each (sm90/turned_tile.cuh): one of them
+// then joins both.
+template <class Slab, int each>
+constexpr bool has_half_blocks = Slab::tile_cols / 2 * each == partial_tile / 2;
+
+// Whether a slab, with `cols` columns of a value, is the last of a block of 128, or of its half.
+template <int cols, int block = partial_tile, class Slab>
 FUSELINE_HD bool ends_block(const Slab& slab) {
-  return (slab.number() + 1) % (partial_tile / cols) == 0;
+  return (slab.number() + 1) % (block / cols) == 0;
+}
+template <class Value, class Slab>
+FUSELINE_HD bool ends_block_of(const Slab& slab) {
+  return ends_block<Value::cols,
+                    has_half_blocks<Slab, Value::each> ? partial_tile / 2 : partial_tile>(slab);
 }
 
 template <class Op, class Slab, int each, int groups>
@@ -71,19 +81,25 @@ FUSELINE_DEVICE void gather_rows(const Slab& slab, RowState<Op>& state,
 template <class Op, int each, class Slab>
 FUSELINE_DEVICE void finish_rows(const Slab& slab, RowState<Op>& state, const Partials& to,
                                  int numbers, int number) {
-  static_assert((Slab::tile_cols / 2 * each) % partial_tile == 0,
+  static_assert((Slab::tile_cols / 2 * each) % partial_tile == 0 || has_half_blocks<Slab, each>,
                 "a tile must hold whole blocks of 128 columns");
   const int lane = threadIdx.x % 32;
   const int block = slab.template first_col<each>() / partial_tile;
+  float v[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float v = state.v[half];
-    v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 1));
-    v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 2));
+    v[half] = state.v[half];
+    v[half] = Op::join(v[half], __shfl_xor_sync(0xffffffffU, v[half], 1));
+    v[half] = Op::join(v[half], __shfl_xor_sync(0xffffffffU, v[half], 2));
     state.v[half] = Op::start;
+  }
+  if constexpr (has_half_blocks<Slab, each>)
+    if (!slab.template join_halves<Op>(v)) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
     const int row = slab.row + fragment_row(lane, half);
     if (lane % 4 == 0 && row < slab.rows && block * partial_tile < slab.template width<each>())
-      to.data[static_cast<long long>(row) * to.ld + block * numbers + number] = v;
+      to.data[static_cast<long long>(row) * to.ld + block * numbers + number] = v[half];
   }
 }
 
@@ -92,7 +108,7 @@ template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<Op>& state,
                                  const Fragment<each, groups>& x) {
   gather_rows(slab, state, x);
-  if (ends_block<Fragment<each, groups>::cols>(slab))
+  if (ends_block_of<Fragment<each, groups>>(slab))
     finish_rows<Op, each>(slab, state, to, 1, 0);
 }
 
@@ -103,7 +119,7 @@ FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<
                                  const Fragment<each, groups>& y) {
   gather_rows(slab, state_x, x);
   gather_rows(slab, state_y, y);
-  if (ends_block<Fragment<each, groups>::cols>(slab)) {
+  if (ends_block_of<Fragment<each, groups>>(slab)) {
     finish_rows<OpX, each>(slab, state_x, to, 2, 0);
     finish_rows<OpY, each>(slab, state_y, to, 2, 1);
   }

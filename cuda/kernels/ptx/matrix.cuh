@@ -33,6 +33,13 @@ FUSELINE_DEVICE void stmatrix_x4_transposed(u32 row_address, const u32 (&words)[
       : "memory");
 }
 
+// One matrix across the warp's lanes, transposed.
+FUSELINE_DEVICE u32 transposed(u32 word) {
+  u32 turned;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(word));
+  return turned;
+}
+
 // The lower half of a word.
 FUSELINE_DEVICE void store_shared_half(u32 address, u32 word) {
   asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(static_cast<u16>(word)) : "memory");

@@ -60,7 +60,7 @@ struct Sm90Config {
   // (turned_tile.cuh).
   static constexpr bool turned = turned_;
   static_assert(!turned || (cooperative && !b_is_kn && !batched && cluster_k == 1 && !a_apart &&
-                            !ragged && !shares_tail && a_rows == tile_m));
+                            !ragged && a_rows == tile_m));
 
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");

@@ -46,6 +46,8 @@ struct Sm90Layout {
   static constexpr bool ragged = Config::ragged;
   static constexpr bool ragged_k = Config::ragged_k;
   static constexpr bool shares_tail = Config::shares_tail;
+  // Whether all blocks that have a part of a shared tile add it up together (parted_tile.cuh).
+  static constexpr bool adds_together = shares_tail && only_stores<Epilogue> && !Config::scaled;
   static constexpr bool turned = Config::turned;
   static constexpr bool store_by_threads = Config::store_by_threads;
   static_assert(!Config::half_boxes || !(Config::a_is_km || Config::b_is_kn || Config::a_apart ||
@@ -79,7 +81,10 @@ struct Sm90Layout {
   static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
   static constexpr int tile_scratch_bytes =
       strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
-  static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
+  // Numbers of 64 rows that go from one consumer to the other (tile_io.cuh).
+  static constexpr int half_sums_bytes = turned && tile_cols == slab_cols ? 64 * 4 : 0;
+  static constexpr int scratch_bytes =
+      tile_scratch_bytes * (Config::cooperative ? 1 : 2) + half_sums_bytes;
   static constexpr int barrier_bytes = 256;
   static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
   static constexpr int most_stages = 12;

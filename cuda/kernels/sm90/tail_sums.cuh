@@ -5,9 +5,10 @@
 
 namespace fuseline::gpu {
 
-// The workspace of a kernel that shares tiles: for each part but a tile's last one a tile in fp32
-// for each thread block of the cluster, and in `ready` a number for each 64 rows of it, zero before
-// the first launch and after each one.
+// The workspace of a kernel that shares tiles: for each part (where one block adds up, for each but
+// a tile's last) a tile in fp32 for each thread block of the cluster, and in `ready` a number for
+// each 64 rows of it (where all blocks add up, for each shared tile), zero before the first launch
+// and after each one.
 struct TailSums {
   float* sums;
   u32* ready;

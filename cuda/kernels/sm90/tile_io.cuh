@@ -80,6 +80,31 @@ struct Slab90 : SlabPlace {
   int at;  // among the tile's slabs
 
   FUSELINE_DEVICE int number() const { return at; }
+  // Of a tile whose consumers have 64 columns each: a number of each of the warp's rows goes from
+  // consumer 1 to consumer 0, who joins both. Says whether this one has. Both come here alike.
+  template <class Op>
+  FUSELINE_DEVICE bool join_halves(float (&v)[2]) const {
+    static_assert(Shape::half_sums_bytes > 0, "both consumers have the same rows");
+    constexpr int read = 9, written = 10;  // named barriers
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 numbers =
+        scratch + Shape::tile_scratch_bytes + 4 * static_cast<u32>(row_in_tile % 64);
+    if (thread_in_tile >= 128) {
+      named_barrier(read, 256);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        if (lane % 4 == 0) store_shared(numbers + 4 * fragment_row(lane, half), v[half]);
+      named_barrier_arrive(written, 256);
+      return false;
+    }
+    named_barrier_arrive(read, 256);  // what was written before
+    named_barrier(written, 256);
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      v[half] =
+          Op::join(v[half], load_shared_float(numbers + 4 * fragment_row(lane, half)));
+    return true;
+  }
   FUSELINE_DEVICE void tile_barrier() const {
     named_barrier(tile_threads == 128 ? queue->barrier : 3, tile_threads);
   }

@@ -11,7 +11,7 @@
 //
 // Who has the last part of a tile adds the sums of the others and has the epilogue. It waits for
 // parts of lower numbers only, and all take parts in the order of their numbers: so none waits for
-// ever.
+// ever. Or all that have a part add up together, behind all that they multiply (parted_tile.cuh).
 #pragma once
 
 #include "../host_device.cuh"
@@ -41,6 +41,14 @@ struct SharedTiles {
     return {number - slice * rest, first, (slice + 1) * k_steps / parts - first, number};
   }
 };
+
+// Of `pieces` of a tile the ones that who has part `slice` of `parts` adds up (parted_tile.cuh).
+struct PieceRange {
+  int first, last;
+};
+FUSELINE_HD PieceRange share_of(int slice, int parts, int pieces) {
+  return {slice * pieces / parts, (slice + 1) * pieces / parts};
+}
 
 // The parts of one cluster, one after the other.
 template <bool shares>

@@ -19,6 +19,9 @@
 //   consumer 0: columns 0 to tile_m / 2 of the tile     of these, 64 after 64;
 //   consumer 1: the others                              of these, 64 rows after 64 (a strip)
 //
+// Of a tile of 128 columns each consumer has 64. A sum along a row's 128 columns is then in both of
+// them: consumer 1 gives its part to consumer 0 (Slab90::join_halves).
+//
 // The ring brings what the epilogue loads for 64 columns: first for consumer 0, then for consumer
 // 1, and so on. Each lets the other's pass.
 #pragma once

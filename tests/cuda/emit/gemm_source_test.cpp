@@ -56,6 +56,27 @@ class SlowGemmSources : public test::CompileTest {
 TEST_F(SlowGemmSources, ForwardOnHopper) { compile_all(Phase::forward, SmTarget::sm_90a, "h200"); }
 TEST_F(SlowGemmSources, DecodeOnHopper) { compile_all(Phase::decode, SmTarget::sm_90a, "h200"); }
 TEST_F(SlowGemmSources, TrainOnHopper) { compile_all(Phase::train, SmTarget::sm_90a, "h200"); }
+// All tiles of the menu that are cut along K, of which a plain product's parts add up together.
+TEST_F(SlowGemmSources, EveryTileInPartsOnHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no code for Hopper";
+  const Plan plan = make_plan("unfused", load_model("llama2-7b"), test::workload(Phase::forward));
+  const Program& oproj = test::program_of(plan, "oproj");
+  int turned = 0, upright = 0;
+  for (GemmTile tile : load_gpu("h200").architecture->tiles.own) {
+    if (tile.tail_parts == 1) continue;
+    tile.tail_parts = 9;
+    const GemmKernelSource kernel =
+        gemm_kernel_source(plan.graph, oproj, tile, SmTarget::sm_90a, "test");
+    ASSERT_EQ(kernel.config.tail_parts, 9);
+    ++(tile.turned() ? turned : upright);
+    expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a,
+                    {"wgmma.mma_async", "red.release.gpu.global.add.u32"});
+  }
+  EXPECT_GT(turned, 10);
+  EXPECT_GT(upright, 5);
+}
+
 TEST_F(SlowGemmSources, ForwardOnAmpere) {
   compile_all(Phase::forward, SmTarget::sm_80, "a100-sxm-80gb");
 }
@@ -132,6 +153,24 @@ TEST(GemmSource, TurnedTilesChangeTheOperandsPlaces) {
                                          "false, true>;"));
   EXPECT_THAT(qkv.source.text, HasSubstr("only_stores = true"));
   EXPECT_FALSE(kernel("scores", tile).config.turned) << "a batch";
+}
+
+// Turned tiles are cut along K where the epilogue only stores, upright ones whatever it does.
+TEST(GemmSource, PlainTurnedTilesAreCutAlongK) {
+  const GemmTile turned{.m = 176, .n = 128, .cluster_n = 2, .tail_parts = 5};
+  const GemmTile upright{.m = 128, .n = 256, .tail_parts = 5};
+  const auto kernel = [](const char* policy, const GemmTile& tile) {
+    const Plan plan = make_plan(policy, load_model("llama2-7b"), test::workload(Phase::forward));
+    return gemm_kernel_source(plan.graph, test::program_of(plan, "oproj"), tile, SmTarget::sm_90a,
+                              "test");
+  };
+  const GemmKernelSource plain = kernel("unfused", turned);
+  EXPECT_EQ(plain.config.tail_parts, 5);
+  EXPECT_THAT(plain.source.text, HasSubstr("128, false, false, false, true, true>;"));
+  EXPECT_TRUE(kernel("coda", turned).config.turned);
+  EXPECT_EQ(kernel("coda", turned).config.tail_parts, 1);
+  EXPECT_EQ(kernel("coda", upright).config.tail_parts, 5);
+  EXPECT_EQ(kernel("unfused", upright).config.tail_parts, 5);
 }
 
 TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {

@@ -69,6 +69,23 @@ TEST(TileWalk, WaitsForLowerNumbersOnlyAndTakesNumbersInOrder) {
   }
 }
 
+// Where all that have a part add up together, each piece of the tile is one part's to add up.
+TEST(TileWalk, EveryPieceOfATileIsInOneShare) {
+  for (const int pieces : {10, 16, 48, 64, 80})
+    for (int parts = 1; parts <= 40; ++parts) {
+      int next = 0, most = 0;
+      for (int slice = 0; slice < parts; ++slice) {
+        const gpu::PieceRange share = gpu::share_of(slice, parts, pieces);
+        ASSERT_EQ(share.first, next) << pieces << " pieces, " << parts << " parts";
+        ASSERT_GE(share.last, share.first);
+        most = std::max(most, share.last - share.first);
+        next = share.last;
+      }
+      ASSERT_EQ(next, pieces);
+      EXPECT_LE(most, (pieces + parts - 1) / parts) << "no share is larger than it must be";
+    }
+}
+
 TEST(TileWalk, IsTheSimulatorsOrder) {
   std::mt19937 random(7);
   int shared = 0;
@@ -80,7 +97,7 @@ TEST(TileWalk, IsTheSimulatorsOrder) {
     GemmTile tile{.m = 128, .n = random() % 2 == 0 ? 256 : 128, .k = 64};
     tile.cluster_m = 1 + static_cast<std::int64_t>(random() % 2);
     const std::int64_t steps = (k + 63) / 64;
-    tile.tail_parts = std::min<std::int64_t>(steps, 1 + static_cast<std::int64_t>(random() % 4));
+    tile.tail_parts = std::min<std::int64_t>(steps, 1 + static_cast<std::int64_t>(random() % 20));
     const std::int64_t clusters = 132 / tile.cluster_m;
     // when the simulator schedules it,
     const GemmSchedule schedule =
@@ -117,26 +134,37 @@ TEST(TileWalk, IsTheSimulatorsOrder) {
 // Turned tiles: what the kernel walks down are columns of the result.
 TEST(TileWalk, OfTurnedTilesIsTheSimulatorsOrder) {
   std::mt19937 random(11);
+  int shared = 0;
   for (int trial = 0; trial < 100; ++trial) {
     const std::int64_t m = 1 + static_cast<std::int64_t>(random() % 4000),
                        n = 8 * (1 + static_cast<std::int64_t>(random() % 800));
+    constexpr int kSteps = 10;
     const GemmTile tile{.m = 80 + 16 * static_cast<std::int64_t>(random() % 16),
                         .n = random() % 2 == 0 ? 256 : 128,
-                        .cluster_n = 2};
+                        .cluster_n = 2,
+                        .tail_parts = 1 + static_cast<std::int64_t>(random() % kSteps)};
     const GemmSchedule schedule =
-        schedule_gemm(m, n, 640, 1, tile, 132, raster_group(false, tile, 0));
+        schedule_gemm(m, n, 64 * kSteps, 1, tile, 132, raster_group(false, tile, 0));
     const int down = static_cast<int>((n + 2 * tile.n - 1) / (2 * tile.n));
     const int across = static_cast<int>((m + tile.m - 1) / tile.m);
-    ASSERT_EQ(std::ssize(schedule.units), down * across);
-    for (int i = 0; i < down * across; ++i) {
+    const gpu::SharedTiles all(down * across, kSteps, 66, static_cast<int>(tile.tail_parts));
+    const int parts = all.rest * all.parts;
+    shared += parts > 0 ? 1 : 0;
+    ASSERT_EQ(std::ssize(schedule.units), down * across + parts - all.rest);
+    for (int i = 0; i < std::ssize(schedule.units); ++i) {
+      const gpu::TilePart part =
+          i < parts ? all.part(i) : gpu::TilePart{i - parts + all.rest, 0, kSteps, 0};
       const gpu::TilePlace place =
-          gpu::grouped_tile(i, down, across, static_cast<int>(kOwnRasterClusters));
+          gpu::grouped_tile(part.tile, down, across, static_cast<int>(kOwnRasterClusters));
       const GemmUnit& unit = schedule.units[static_cast<std::size_t>(i)];
       ASSERT_EQ(unit.n_begin, place.m * 2 * tile.n);
       ASSERT_EQ(unit.m_begin, place.n * tile.m);
       ASSERT_EQ(unit.m_end, std::min(m, unit.m_begin + tile.m));
+      ASSERT_EQ(unit.k_begin, 64 * part.first);
+      ASSERT_EQ(unit.k_end, 64 * (part.first + part.steps));
     }
   }
+  EXPECT_GT(shared, 50);
 }
 
 }  // namespace

@@ -55,14 +55,21 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
     store_->compile_ahead(sources, static_cast<int>(std::thread::hardware_concurrency()));
   }
 
-  // The last four are turned: the first two have two store buffers for each consumer, the others
+  // Four are turned and whole: the first two have two store buffers for each consumer, the others
   // one.
-  const std::vector<GemmTile> tiles_ = {
-      {.m = 128, .n = 256, .cluster_m = 2},  {.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
-      {.m = 128, .n = 128, .tail_parts = 3}, {.m = 64, .n = 128, .cluster_m = 1},
-      {.m = 64, .n = 128, .cluster_k = 2},   {.m = 64, .n = 64, .cluster_k = 4},
-      {.m = 80, .n = 128, .cluster_n = 2},   {.m = 96, .n = 256, .cluster_n = 2},
-      {.m = 144, .n = 256, .cluster_n = 2},  {.m = 272, .n = 128, .cluster_n = 2}};
+  const std::vector<GemmTile> tiles_ = {{.m = 128, .n = 256, .cluster_m = 2},
+                                        {.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
+                                        {.m = 128, .n = 128, .tail_parts = 3},
+                                        {.m = 64, .n = 128, .cluster_m = 1},
+                                        {.m = 64, .n = 128, .cluster_k = 2},
+                                        {.m = 64, .n = 64, .cluster_k = 4},
+                                        {.m = 80, .n = 128, .cluster_n = 2},
+                                        {.m = 96, .n = 256, .cluster_n = 2},
+                                        {.m = 144, .n = 256, .cluster_n = 2},
+                                        {.m = 272, .n = 128, .cluster_n = 2},
+                                        {.m = 128, .n = 64, .tail_parts = 5},
+                                        {.m = 96, .n = 256, .cluster_n = 2, .tail_parts = 3},
+                                        {.m = 272, .n = 128, .cluster_n = 2, .tail_parts = 2}};
 };
 
 TEST_P(SlowGpuGemm, ForwardEqualsTheExecutor) {

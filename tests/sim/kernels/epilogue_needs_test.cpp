@@ -46,7 +46,10 @@ TEST(EpilogueNeeds, OfTurnedTiles) {
   EXPECT_TRUE(fits({}, wide));
   EXPECT_FALSE(fits({.reduces_columns = true}, wide)) << "column sums are of 128 rows";
   EXPECT_TRUE(fits({.row_partial_cols = 128}, wide));
-  EXPECT_FALSE(fits({.row_partial_cols = 128}, narrow)) << "a partial would have two owners";
+  EXPECT_TRUE(fits({.row_partial_cols = 128}, narrow)) << "its two owners join their halves";
+  EXPECT_FALSE(fits({.row_partial_cols = 256}, narrow));
+  EXPECT_FALSE(fits({.row_partial_cols = 128, .whole_partials = true}, narrow));
+  EXPECT_TRUE(fits({.row_partial_cols = 128, .whole_partials = true}, wide));
   EXPECT_TRUE(fits({.tile_loads = 1}, wide));
   EXPECT_FALSE(fits({.tile_loads = 1}, narrow)) << "the copy engine's boxes have 256 rows at most";
   EXPECT_FALSE(fits({.rows_in_runs = true}, wide)) << "its tiles begin at any row";

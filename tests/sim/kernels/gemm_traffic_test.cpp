@@ -192,6 +192,31 @@ TEST(GemmTraffic, PartsOfTheLastRoundMoveTheirSumsThroughL2) {
   EXPECT_EQ(cache.dirty(), same.dirty() + Bytes(2 * 64 * 64 * 4));
 }
 
+// Of our own mainloop, where the epilogue only stores: each part of a tile leaves its sums and adds
+// up a share of all parts'.
+TEST(GemmTraffic, PartsThatAddUpTogetherEachMoveATile) {
+  GemmProblem problem = plain_gemm(64, 4 * 64 + 45, 512, kA, kB, kOut, kWorkspace);
+  problem.library = false;
+  problem.needs.only_stores = true;
+  const GemmTile whole{.m = 64, .n = 64};
+  GemmTile parts = whole;
+  parts.tail_parts = 3;
+  L2Cache cache(Bytes(1 << 24)), same(Bytes(1 << 24));
+  const std::vector<GemmWave> waves = walk(problem, parts, 4, cache);
+  const Totals t = total(waves), want = total(walk(problem, whole, 4, same));
+  constexpr Bytes kSums(64 * 64 * 4), kResult(64 * 64 * 2);
+  EXPECT_EQ(t.operands, want.operands);
+  EXPECT_EQ(t.read, want.read);
+  EXPECT_EQ(t.epilogue, want.epilogue + kSums * (3 * 2));
+  EXPECT_EQ(cache.dirty(), same.dirty() + kSums * 3);
+  ASSERT_EQ(waves.size(), 2U);
+  EXPECT_EQ(waves[0].block_sums, kSums * 2);
+  EXPECT_EQ(waves[1].block_sums, Bytes());
+  // No block stores the whole tile.
+  EXPECT_EQ(waves[0].block_epilogue, kSums * 2 + Bytes(kResult.value() / 3));
+  EXPECT_EQ(waves[1].block_epilogue, kResult);
+}
+
 TEST(GemmTraffic, SplitKStoresFp32PartialsAndReadsTheOperandsOnce) {
   const GemmProblem problem = plain_gemm(16, 128, 512, kA, kB, kOut, kWorkspace);
   L2Cache cache(Bytes(1 << 24));

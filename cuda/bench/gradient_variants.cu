@@ -24,7 +24,7 @@ struct Form {
 };
 using enum gpu::GradientForm;
 std::string name_of(gpu::GradientForm form, int held) {
-  const char* name = form == late ? "late" : form == early ? "early" : "ahead";
+  const char* name = form == late ? "late" : "early";
   return name + (held > 0 ? ", " + std::to_string(held) + " held" : "");
 }
 template <int d, gpu::GradientForm form, int held>
@@ -51,17 +51,11 @@ std::vector<Form> forms(bool of_keys) {
     if constexpr (d <= 112) all.push_back(keys<d, early, 0>());
     if constexpr (d <= 96) all.push_back(keys<d, early, 1>());
     if constexpr (d <= 80) all.push_back(keys<d, early, 2>());
-    if constexpr (d <= 96) all.push_back(keys<d, ahead, 0>());
-    if constexpr (d <= 80) all.push_back(keys<d, ahead, 1>());
-    if constexpr (d <= 64) all.push_back(keys<d, ahead, 2>());
     return all;
   }
   all.push_back(queries<d, early, 0>());
   all.push_back(queries<d, early, 1>());
   if constexpr (d <= 112) all.push_back(queries<d, early, 2>());
-  all.push_back(queries<d, ahead, 0>());
-  if constexpr (d <= 112) all.push_back(queries<d, ahead, 1>());
-  if constexpr (d <= 80) all.push_back(queries<d, ahead, 2>());
   return all;
 }
 

@@ -33,7 +33,7 @@ struct GemmConstants {
   Seconds hot_start;
   Seconds reduction;
   Seconds cluster_wave;
-  Seconds parts_meet;
+  Seconds parts_meet, parts_meet_all;
   double sums_bytes_per_cycle = 0;
   double reduction_fraction = 0;
   double packed_fraction = 0;

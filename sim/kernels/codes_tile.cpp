@@ -9,7 +9,7 @@ namespace fuseline {
 
 namespace {
 
-constexpr std::int64_t kLeastRows = 8, kMostRows = 64;
+constexpr std::int64_t kMostRows = 64;
 constexpr std::int64_t kMultiprocessors = 132;  // of a large GPU
 constexpr std::int64_t kLeastDepth = 512;       // of K that a thread block sums
 constexpr std::int64_t kMostBlocksOfTile = 8;   // a cluster of this size runs on every GPU with any
@@ -62,7 +62,7 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
                     const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters) {
   FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && bits > 0, "empty product of codes");
   const std::int64_t rows = groups.empty() ? m : *std::ranges::max_element(groups);
-  GemmTile tile{.m = kLeastRows, .n = kCodesColumns, .k = codes_chunk(bits), .stages = 2};
+  GemmTile tile{.m = kCodesLowestTile, .n = kCodesColumns, .k = codes_chunk(bits), .stages = 2};
   tile.dequantises = true;
   while (tile.m < kMostRows && tile.m < rows) tile.m *= 2;
   const std::int64_t below =
@@ -71,7 +71,7 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
   // Registers of so many thread blocks fit (cuda/kernels/gemm_codes.cuh). Three of the lowest
   // tile's do where they share it: measured on an H100, 22,016 x 4,096 codes of 4 bits took 27.0
   // us, and 30.2 with two.
-  const std::int64_t resident = tile.m == kLeastRows ? 3 : tile.m <= kCodesLowTile ? 2 : 1;
+  const std::int64_t resident = tile.m == kCodesLowestTile ? 3 : tile.m <= kCodesLowTile ? 2 : 1;
   while (clusters && tile.cluster_k < kMostBlocksOfTile &&
          2 * tile.cluster_k * tiles <= std::max<std::int64_t>(2, resident) * kMultiprocessors &&
          k >= 2 * tile.cluster_k * kLeastDepth)

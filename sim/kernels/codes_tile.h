@@ -14,8 +14,9 @@
 
 namespace fuseline {
 
-inline constexpr std::int64_t kCodesColumns = 128;    // of a tile
-inline constexpr std::int64_t kCodesTogether = 8;     // codes that share a scale
+inline constexpr std::int64_t kCodesColumns = 128;  // of a tile
+inline constexpr std::int64_t kCodesTogether = 8;   // codes that share a scale
+inline constexpr std::int64_t kCodesLowestTile = 8;
 inline constexpr std::int64_t kCodesLowTile = 16;     // rows up to which a multiprocessor has two
 inline constexpr std::int64_t kCodesDeepTile = 32;    // rows up to which two loads are ahead
 inline constexpr std::int64_t kCodesWarpsAlongK = 2;  // which take turns along K

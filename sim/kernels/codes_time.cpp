@@ -24,6 +24,8 @@ constexpr std::int64_t kHalvesOfStrip = 2;
 std::int64_t scale_loads_of_chunk(const GemmProblem& problem, const GemmTile& tile,
                                   std::int64_t bits) {
   if (!problem.weight.scaled_within_rows()) return 0;
+  // A chunk's one scale comes once for many sums; nothing is rounded for it.
+  if (problem.weight.scales_sums() && !problem.activation.quantised()) return 0;
   const std::int64_t unit = codes_chunk(bits) / 4;
   const std::int64_t scales = problem.weight.group % unit == 0 ? 1 : unit / kCodesTogether;
   const auto is_zero = [](const ScaleTensor& t) { return t.kind == ScaleKind::zero_point; };
@@ -75,7 +77,11 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
   const std::int64_t chunks = kCodesWarpsAlongK * turns;
   const std::int64_t ahead = tile.m <= kCodesDeepTile ? 2 : 1;
   CodesWork work;
-  work.copies = together * static_cast<double>(tile.m * chunks * codes_chunk(bits) / kCopyColumns);
+  // What copies cost stands for all that is done for each 16 bytes of A. The lowest tile multiplies
+  // with half as many instructions, which have 16 rows of weights instead of 8.
+  const double share = tile.m == kCodesLowestTile ? 0.5 : 1;
+  work.copies =
+      share * together * static_cast<double>(tile.m * chunks * codes_chunk(bits) / kCopyColumns);
   work.scale_loads =
       together * static_cast<double>(chunks * scale_loads_of_chunk(problem, tile, bits));
   work.rows = together * static_cast<double>(tile.m);

@@ -132,7 +132,8 @@ struct WaveModel {
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
     sums_rate = clock * constants.sums_bytes_per_cycle;
-    meeting_seconds = constants.parts_meet.value();
+    meeting_seconds =
+        (adds_together(problem) ? constants.parts_meet_all : constants.parts_meet).value();
     l2_rate = gpu.l2_bandwidth.value() * clock_factor *
               (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
     l2_requests = 1 + constants.second_line_cost * crossing_rows(problem, tile, gpu);

@@ -43,18 +43,17 @@ struct AttentionGradientArgs {
   int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
 };
 
-// When a block's products are queued. All forms add the same numbers in the same order.
-//   late:   s, then dp behind the exponentials: two sums of 128 columns leave no registers for more
+// When a block's products are queued. Both forms add the same numbers in the same order.
+//   late:   s, then dp behind the exponentials: two sums of many columns leave no registers for more
 //   early:  s and dp together, so that the exponentials have two products beside them
-//   ahead:  s of the next block ahead of this block's slopes, dp behind them: no product is waited
-//           for while there is arithmetic to do
-enum class GradientForm { late, early, ahead };
+enum class GradientForm { late, early };
 template <int d, bool keys_stay>
 constexpr GradientForm gradient_form =
-    keys_stay && d > 112 ? GradientForm::late : GradientForm::early;
-// How many of the two tiles that stay are held in registers (staying_tile.cuh).
+    keys_stay && d > 96 ? GradientForm::late : GradientForm::early;
+// How many of the two tiles that stay are held in registers (staying_tile.cuh): as many as fit, and
+// no more than made it faster on an H100 (cuda/bench/gradient_variants.cu).
 template <int d, bool keys_stay>
-constexpr int tiles_in_registers = 0;
+constexpr int tiles_in_registers = keys_stay ? (d <= 80 ? 2 : d <= 112 ? 1 : 0) : d <= 64 ? 2 : 1;
 
 template <class Element, int d, bool keys_stay, class Out,
           GradientForm form = gradient_form<d, keys_stay>,
@@ -315,10 +314,7 @@ struct AttentionGradientSm90 {
       if (w.blocks() > 0) {
         const u32 rows = tiles + consumer * 64 * 128;
         const int own_row = first_row + warp_row + lane / 4;
-        if constexpr (form == GradientForm::ahead)
-          accumulate_ahead(sum_1, sum_2, place, rows, w, first_row, own_row);
-        else
-          accumulate(sum_1, sum_2, place, rows, w, first_row, own_row);
+        accumulate(sum_1, sum_2, place, rows, w, first_row, own_row);
       }
 
       const int row = first_row + warp_row;
@@ -470,95 +466,6 @@ struct AttentionGradientSm90 {
     wgmma_pin(sum_1);
     pin(ds);
     release(empty(before));
-  }
-
-  // The same, ahead: exponentials have this block's dp and sum_1 of the block before beside them,
-  // slopes have s of the next block and sum_2.
-  FUSELINE_DEVICE void accumulate_ahead(Sum& sum_1, Sum& sum_2, Place& place, u32 stay,
-                                        const GradientWork& w, int first_row, int row) const {
-    const RowStats rows = row_stats(w, row);
-    const StayingTile<Element, d, (held > 0)> stay_1(stay, stay_panel);
-    const StayingTile<Element, d, (held > 1)> stay_2(stay + tile_bytes, stay_panel);
-    Scores s, dp;
-    Rounded p, ds;
-    const auto start_s = [&](Scores& to) {
-      mbarrier_wait(full(place.stage), place.parity);
-      wgmma_fence();
-      stay_1.multiply(to, stage_at(place.stage), move_panel);
-    };
-    const auto start_dp = [&] {
-      wgmma_fence();
-      stay_2.multiply(dp, stage_at(place.stage) + block_bytes, move_panel);
-    };
-    const auto soften = [&](Scores& x, u32 stage, int block) {
-      exponentials(x, rows, stats_at(stage), first_row, block, row);
-      wgmma_pin(x);
-      compute_before_wait(x[block_rows / 2 - 1]);
-      wgmma_wait<0>();
-      wgmma_pin(dp);
-    };
-    const auto start_sum_2 = [&](const Scores& x, u32 stage) {
-      if constexpr (!keys_stay) return;
-      round(p, x);
-      start_sum(sum_2, p, stage_at(stage) + block_bytes);
-    };
-    start_s(s);
-    start_dp();
-    wgmma_wait<1>();
-    wgmma_pin(s);
-    int block = w.first;
-    soften(s, place.stage, block);
-
-    // Nothing is under way. `next` takes the next block's s.
-    const auto step = [&](Scores& now, Scores& next) {
-      const u32 stage = place.stage;
-      start_sum_2(now, stage);
-      place.next();
-      start_s(next);
-      slopes(ds, now, p, dp, rows, stats_at(stage));
-      pin(ds);
-      start_sum(sum_1, ds, stage_at(stage));
-      start_dp();
-      wgmma_wait<2>();
-      wgmma_pin(next);
-      if constexpr (keys_stay) {
-        wgmma_pin(sum_2);
-        pin(p);
-      }
-      if (++block == w.end) block = w.first;  // the next head
-      soften(next, place.stage, block);
-      wgmma_pin(sum_1);
-      pin(ds);
-      release(empty(stage));
-    };
-    int left = w.blocks() - 1;
-    if constexpr (keys_stay) {
-      for (; left > 0; --left) step(s, s);  // p is rounded, so s is free
-    } else {
-      Scores other;
-      for (; left > 1; left -= 2) {
-        step(s, other);
-        step(other, s);
-      }
-      if (left > 0) {
-        step(s, other);
-#pragma unroll
-        for (int i = 0; i < block_rows / 2; ++i) s[i] = other[i];
-      }
-    }
-    const u32 stage = place.stage;
-    start_sum_2(s, stage);
-    slopes(ds, s, p, dp, rows, stats_at(stage));
-    start_sum(sum_1, ds, stage_at(stage));
-    wgmma_wait<0>();
-    wgmma_pin(sum_1);
-    if constexpr (keys_stay) {
-      wgmma_pin(sum_2);
-      pin(p);
-    }
-    pin(ds);
-    release(empty(stage));
-    place.next();
   }
 };
 

@@ -84,7 +84,9 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
       share * together * static_cast<double>(tile.m * chunks * codes_chunk(bits) / kCopyColumns);
   work.scale_loads =
       together * static_cast<double>(chunks * scale_loads_of_chunk(problem, tile, bits));
-  work.rows = together * static_cast<double>(tile.m);
+  // Sums of rows that exist are added up and stored.
+  const std::int64_t rows = problem.groups.empty() ? std::min(tile.m, problem.m) : tile.m;
+  work.rows = together * static_cast<double>(rows);
   work.waits = static_cast<double>(ceil_div(turns, ahead) + epilogue_waits(problem));
   return work;
 }

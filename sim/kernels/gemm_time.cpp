@@ -92,15 +92,16 @@ struct WaveModel {
   double hbm_rate;
   double concurrency;
   double overlap;
-  double needed_streams;        // for the full HBM rate
-  double cluster_k;             // thread blocks for one epilogue
-  double sums_rate;             // bytes/s of one SM, of sums of parts of a tile
-  double meeting_seconds;       // of parts of tiles that are added up together
-  double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
-  double issue_seconds = 0;     // the instructions of the epilogue's functions of a tile
-  double hidden_fetches = 0;    // of what the producer fetches for the epilogue
-  double turn_seconds = 0;      // of a turned tile's sums, in fp32, once through shared memory
-  double table_seconds = 0;     // until the first tile's tables are there, slab after slab
+  double needed_streams;            // for the full HBM rate
+  double cluster_k;                 // thread blocks for one epilogue
+  double sums_rate;                 // bytes/s of one SM, of sums of parts of a tile
+  double meeting_seconds;           // of parts of tiles that are added up together
+  double last_meeting_seconds = 0;  // of all thread blocks, behind their own parts
+  double exchange_seconds = 0;      // of clusters along K: their start, end and partial sums
+  double issue_seconds = 0;         // the instructions of the epilogue's functions of a tile
+  double hidden_fetches = 0;        // of what the producer fetches for the epilogue
+  double turn_seconds = 0;          // of a turned tile's sums, in fp32, once through shared memory
+  double table_seconds = 0;         // until the first tile's tables are there, slab after slab
 
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
     const GemmConstants& constants = gpu.constants.gemm;
@@ -132,8 +133,9 @@ struct WaveModel {
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
     sums_rate = clock * constants.sums_bytes_per_cycle;
-    meeting_seconds =
-        (adds_together(problem) ? constants.parts_meet_all : constants.parts_meet).value();
+    meeting_seconds = constants.parts_meet.value();
+    if (tile.tail_parts > 1 && adds_together(problem))
+      last_meeting_seconds = (constants.parts_meet_all - constants.parts_meet).value();
     l2_rate = gpu.l2_bandwidth.value() * clock_factor *
               (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
     l2_requests = 1 + constants.second_line_cost * crossing_rows(problem, tile, gpu);
@@ -247,8 +249,9 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   result.time = result.launch;
   std::array<double, 6> set_by{};  // seconds by Bound
   set_by[static_cast<std::size_t>(Bound::launch)] = result.launch.value();
-  result.time += Seconds(model.table_seconds);
-  result.epilogue += Seconds(model.table_seconds);
+  const Seconds once(model.table_seconds + model.last_meeting_seconds);
+  result.time += once;
+  result.epilogue += once;
   for (const GemmWave& wave : waves) {
     const WaveTime t = time_of(wave, model);
     result.time += Seconds(t.mainloop + t.epilogue);
@@ -274,6 +277,7 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
     spans.push_back(
         {Seconds(t.mainloop), Seconds(t.epilogue + (spans.empty() ? model.table_seconds : 0.0))});
   }
+  if (!spans.empty()) spans.back().epilogue += Seconds(model.last_meeting_seconds);
   return spans;
 }
 
@@ -390,6 +394,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     seconds += static_cast<double>(full - late_full) * wave_of(at_once, 1, false);
   if (late_full > 0) seconds += static_cast<double>(late_full) * wave_of(at_once, 1, true);
   const std::int64_t parts = tile.tail_parts;
+  if (rest > 0) seconds += model.last_meeting_seconds;
   for (std::int64_t left = rest * parts; left > 0; left -= at_once)
     seconds += wave_of(std::min(left, at_once), parts, true);
   // The sums of the parts of one tile are written together and read one after the other, where one

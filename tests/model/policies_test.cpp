@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "base/error.h"
+#include "model/config/model_files.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/plan_support.h"
 

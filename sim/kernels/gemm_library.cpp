@@ -33,24 +33,6 @@ std::int64_t units_of(const GemmProblem& problem, const GemmTile& tile) {
          ceil_div(problem.n, tile.n * tile.cluster_n);
 }
 
-// Parts of K that the tiles of the last round are cut into at most. Those of next to no steps are
-// all exchange of sums, for which there are two places for each cluster.
-std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  if (problem.library || problem.products() > 1 || !problem.groups.empty() ||
-      !problem.depths.empty() ||
-      (problem.weight.quantised() && (tile.dequantises || !has_tile_of_codes(problem, gpu))))
-    return 1;
-  // Turned tiles have code for it only where all who have a part add up.
-  if (tile.turned() && !adds_together(problem)) return 1;
-  const std::int64_t most =
-      adds_together(problem) ? tile.tail_parts : std::min(tile.tail_parts, kOneAddersParts);
-  const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
-  const std::int64_t rest = units_of(problem, tile) % clusters;
-  if (rest == 0) return 1;
-  const std::int64_t by_steps = ceil_div(problem.k, tile.k) / gpu.constants.gemm.least_split_steps;
-  return std::max<std::int64_t>(1, std::min({most, by_steps, 1 + kTailPlaces * clusters / rest}));
-}
-
 // Numbers of parts to try: few, and the most that fill one round or two of all clusters.
 std::vector<std::int64_t> parts_to_try(const GemmProblem& problem, const GemmTile& tile,
                                        const Gpu& gpu) {
@@ -161,6 +143,23 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 }
 
 }  // namespace
+
+// There are two places for sums for each cluster.
+std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (problem.library || problem.products() > 1 || !problem.groups.empty() ||
+      !problem.depths.empty() ||
+      (problem.weight.quantised() && (tile.dequantises || !has_tile_of_codes(problem, gpu))))
+    return 1;
+  // Turned tiles have code for it only where all who have a part add up.
+  if (tile.turned() && !adds_together(problem)) return 1;
+  const std::int64_t most =
+      adds_together(problem) ? tile.tail_parts : std::min(tile.tail_parts, kOneAddersParts);
+  const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
+  const std::int64_t rest = units_of(problem, tile) % clusters;
+  if (rest == 0) return 1;
+  const std::int64_t by_steps = ceil_div(problem.k, tile.k) / gpu.constants.gemm.least_split_steps;
+  return std::max<std::int64_t>(1, std::min({most, by_steps, 1 + kTailPlaces * clusters / rest}));
+}
 
 std::int64_t fastest_tail_parts(const GemmProblem& problem, GemmTile tile, const Gpu& gpu) {
   std::int64_t fastest = 1;

@@ -260,8 +260,10 @@ FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Elemen
         sum, p, move + (of == AttentionGradientOf::v ? block_bytes : 0));
   }
   if constexpr (of != AttentionGradientOf::v) {
+    // By index: the compiler does not unroll a loop over 128 references, and an array that is indexed
+    // at run time lies in memory.
 #pragma unroll
-    for (float& x : sum) x *= s.scale;
+    for (int i = 0; i < cols / 2; ++i) sum[i] *= s.scale;
   }
   const long long first_row = keys_stay ? first_k : first_q;
   store_fragment<cols>(args.out + (first_row + warp_row) * args.out_ld + w.stay_head * cols,

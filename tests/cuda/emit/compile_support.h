@@ -98,16 +98,17 @@ class CompileTest : public testing::Test {
 
   [[nodiscard]] bool makes(SmTarget target) const { return compiler_->makes(target); }
 
-  // Compiles the source unless one of the same code was: no spills, and PTX with each of
-  // `instructions`.
+  // Compiles the source unless one of the same code was: nothing in the stack, neither spills nor
+  // arrays, and PTX with each of `instructions`.
   void expect_compiles(const Source& source, const std::string& function, SmTarget target,
                        const std::vector<std::string>& instructions) {
     if (!seen_.insert(code_of(source.text, function)).second) return;
     const Passed passed(*compiler_, target, source,
-                        fmt::format("no spills, {}", fmt::join(instructions, ", ")));
+                        fmt::format("no stack, {}", fmt::join(instructions, ", ")));
     if (passed.before() || passed.waits()) return;
     const Compiled compiled = compiler_->compile(source, target);
     EXPECT_EQ(compiled.use.spill_bytes, 0) << source.text;
+    EXPECT_EQ(compiled.use.stack_bytes, 0) << source.text;
     EXPECT_EQ(compiled.log.find("C7508"), std::string::npos) << compiled.log;
     for (const std::string& instruction : instructions)
       EXPECT_THAT(compiled.ptx, testing::HasSubstr(instruction)) << source.text;

@@ -15,6 +15,7 @@ set(only_optimised
   cli/verify_test.cpp
   cuda/emit/attention_source_test.cpp
   cuda/emit/block_source_test.cpp
+  cuda/emit/codes_source_test.cpp
   cuda/emit/expert_blocks_test.cpp
   cuda/emit/gemm_source_test.cpp
   cuda/emit/gradient_programs_test.cpp

@@ -81,9 +81,8 @@ std::string codes_not_built(const Program& program) {
 }
 
 GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture) {
-  const GemmTile tile =
-      codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, size_of(gemm.weight.element()).bits(),
-                 architecture == SmTarget::sm_90a);
+  const GemmTile tile = codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, gemm.weight,
+                                   architecture == SmTarget::sm_90a);
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
   config.codes = true;
   config.ragged = !gemm.groups.empty();

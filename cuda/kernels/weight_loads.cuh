@@ -17,11 +17,14 @@ struct WeightLoads {
       !in_rows || a_in_codes || (Weight::group % chunk == 0 && !Weight::zeros);
   static constexpr bool one_scale = in_rows && Weight::group % unit == 0;  // of a load
   static constexpr int scales = !in_rows ? 0 : one_scale ? 1 : eights;
+  // A lane's rows lie in one block of rows that share scales: it reads and keeps those once.
+  static constexpr bool one_row = Weight::group_rows % (8 * groups) == 0;
+  static constexpr int scale_sets = one_row ? 1 : groups;
 
   struct Load {
     uint4 codes[groups];
-    u32 scale[groups][scales > 0 ? scales : 1];  // bits
-    float zero[groups][scales > 0 && Weight::zeros ? scales : 1];
+    u32 scale[scale_sets][scales > 0 ? scales : 1];  // bits
+    float zero[scale_sets][scales > 0 && Weight::zeros ? scales : 1];
     float tensor_scale;
   };
 
@@ -29,7 +32,7 @@ struct WeightLoads {
   static constexpr bool chunk_scale = in_rows && Weight::group % chunk == 0;
 
   const unsigned char* rows[groups];  // this lane's 16 bytes of chunk 0
-  u32 scale_rows[groups], zero_rows[groups];  // where rows of them begin, in numbers
+  u32 scale_rows[scale_sets], zero_rows[scale_sets];  // where rows of them begin, in numbers
   float tensor_scale = 1.0F;
 
   // Rows `first` onward of a matrix; columns of the result that do not exist repeat the last, and
@@ -43,6 +46,7 @@ struct WeightLoads {
       const int n = min_of(first + 8 * g + lane / 4, args.N - 1);
       rows[g] =
           args.b + (static_cast<long long>(matrix) * args.N + n) * args.b_row_bytes + lane % 4 * 16;
+      if (g >= scale_sets) continue;
       const auto row = static_cast<u32>(matrix * args.scale_rows + Weight::scale_row(n));
       scale_rows[g] = row * static_cast<u32>(args.scale_ld);
       if constexpr (Weight::zeros) zero_rows[g] = row * static_cast<u32>(args.zero_ld);
@@ -60,6 +64,7 @@ struct WeightLoads {
                    : "=r"(to.codes[g].x), "=r"(to.codes[g].y), "=r"(to.codes[g].z),
                      "=r"(to.codes[g].w)
                    : "l"(rows[g] + at));
+      if (g >= scale_sets) continue;
 #pragma unroll
       for (int i = 0; i < scales; ++i) {
         // What lies beyond K meets zeros; its scale is the last one.
@@ -75,9 +80,10 @@ struct WeightLoads {
 
   static FUSELINE_DEVICE CodeScale scale_of(const Load& load, int g, int i) {
     CodeScale s;
-    s.scale = scale_of_bits<Weight::scale>(load.scale[g][i]);
+    const int set = one_row ? 0 : g;
+    s.scale = scale_of_bits<Weight::scale>(load.scale[set][i]);
     if constexpr (Weight::tensor_scale) s.scale *= load.tensor_scale;
-    if constexpr (Weight::zeros) s.zero = load.zero[g][i];
+    if constexpr (Weight::zeros) s.zero = load.zero[set][i];
     return s;
   }
 

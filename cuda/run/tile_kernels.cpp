@@ -45,8 +45,7 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program, c
       }
     }
   if (const auto& gemm = std::get<GemmMainloop>(program.mainloop); gemm.weight.quantised())
-    tiles.push_back(codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups,
-                               size_of(gemm.weight.element()).bits(), hopper));
+    tiles.push_back(codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, gemm.weight, hopper));
   std::vector<TileKernel> found;
   for (const GemmTile& tile : tiles) {
     TileKernel c{.tile = tile,

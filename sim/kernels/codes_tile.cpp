@@ -16,6 +16,18 @@ constexpr std::int64_t kMostBlocksOfTile = 8;   // a cluster of this size runs o
 constexpr std::int64_t kLoadBits = 128;         // of a lane
 constexpr std::int64_t kLanesOfRow = 4;         // whose loads lie side by side
 
+// Thread blocks of the lowest tile whose registers a multiprocessor has (84 a thread with three).
+// Groups of rows, zero points, several scales of a load, scales within rows of the larger codes,
+// and of the smaller ones codes that are multiplied by their scales one by one need more than that:
+// with three the compiler spills 4 to 290 bytes. Where such scales are powers of two it does not.
+std::int64_t resident_of_lowest(const std::vector<std::int64_t>& groups,
+                                const StoredWeight& weight) {
+  const std::int64_t bits = size_of(weight.element()).bits();
+  const bool one_by_one = weight.format->power_of_two && weight.group * bits >= kLoadBits;
+  const bool fit = weight.group == 0 || (bits < 8 && (weight.scales_sums() || one_by_one));
+  return groups.empty() && fit && !weight.format->zero_points ? 3 : 2;
+}
+
 }  // namespace
 
 std::int64_t codes_chunk(std::int64_t bits) { return kLanesOfRow * kLoadBits / bits; }
@@ -59,10 +71,14 @@ GemmTile tile_of_codes(const GemmTile& tile) {
 }
 
 GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
-                    const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters) {
-  FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && bits > 0, "empty product of codes");
+                    const std::vector<std::int64_t>& groups, const StoredWeight& weight,
+                    bool clusters) {
+  FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && weight.quantised(), "no product of codes");
   const std::int64_t rows = groups.empty() ? m : *std::ranges::max_element(groups);
-  GemmTile tile{.m = kCodesLowestTile, .n = kCodesColumns, .k = codes_chunk(bits), .stages = 2};
+  GemmTile tile{.m = kCodesLowestTile,
+                .n = kCodesColumns,
+                .k = codes_chunk(size_of(weight.element()).bits()),
+                .stages = 2};
   tile.dequantises = true;
   while (tile.m < kMostRows && tile.m < rows) tile.m *= 2;
   const std::int64_t below =
@@ -71,7 +87,9 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
   // Registers of so many thread blocks fit (cuda/kernels/gemm_codes.cuh). Three of the lowest
   // tile's do where they share it: measured on an H100, 22,016 x 4,096 codes of 4 bits took 27.0
   // us, and 30.2 with two.
-  const std::int64_t resident = tile.m == kCodesLowestTile ? 3 : tile.m <= kCodesLowTile ? 2 : 1;
+  const std::int64_t resident = tile.m == kCodesLowestTile ? resident_of_lowest(groups, weight)
+                                : tile.m <= kCodesLowTile  ? 2
+                                                           : 1;
   while (clusters && tile.cluster_k < kMostBlocksOfTile &&
          2 * tile.cluster_k * tiles <= std::max<std::int64_t>(2, resident) * kMultiprocessors &&
          k >= 2 * tile.cluster_k * kLeastDepth)
@@ -82,8 +100,7 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
 
 GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu) {
   const bool clusters = has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy);
-  return codes_tile(problem.m, problem.n, problem.k, problem.groups,
-                    size_of(problem.weight.element()).bits(), clusters);
+  return codes_tile(problem.m, problem.n, problem.k, problem.groups, problem.weight, clusters);
 }
 
 std::int64_t codes_turns(const GemmTile& tile, std::int64_t k, std::int64_t bits) {

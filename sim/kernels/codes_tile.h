@@ -36,9 +36,10 @@ bool has_tile_of_codes(const GemmProblem& problem, const Gpu& gpu);
 // A tile of the menu for such a product: a step of K has as many bytes, and so twice as many codes.
 GemmTile tile_of_codes(const GemmTile& tile);
 
-// `clusters`: thread blocks of a cluster may share K. `bits`: of a code.
+// `clusters`: thread blocks of a cluster may share K.
 GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
-                    const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters);
+                    const std::vector<std::int64_t>& groups, const StoredWeight& weight,
+                    bool clusters);
 GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu);
 
 // Columns of K that a warp takes in one turn.

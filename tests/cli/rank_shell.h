@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "tests/cli/cli_run.h"
@@ -21,12 +23,36 @@ struct Shell {
   std::string said;
 };
 
+// A folder of its own for what an mpirun keeps. In the one that all share, an mpirun that ends can
+// take away what another has just begun to use ("unable to create the desired directory"). Its
+// path is short: names of sockets have 107 characters.
+class MpiFolder {
+ public:
+  MpiFolder() {
+    std::string path = (std::filesystem::temp_directory_path() / "mpi-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no folder " + path);
+    path_ = path;
+  }
+  ~MpiFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  MpiFolder(const MpiFolder&) = delete;
+  MpiFolder& operator=(const MpiFolder&) = delete;
+  [[nodiscard]] std::string text() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
 inline Shell shell(const std::filesystem::path& folder, const std::string& command) {
   const std::filesystem::path said = folder / "said";
+  const MpiFolder of_mpi;
   const std::string line = "cd '" + folder.string() +
                            "' && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                           "OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 && { " +
-                           command + "\n} > said 2>&1";
+                           "OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 "
+                           "OMPI_MCA_orte_tmpdir_base='" +
+                           of_mpi.text() + "' && { " + command + "\n} > said 2>&1";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(said)};
 }

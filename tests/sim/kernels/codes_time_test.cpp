@@ -28,6 +28,10 @@ GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, const std::s
   return problem;
 }
 
+StoredWeight codes_of(std::int64_t bits) {
+  return parse_stored_weight(bits == 4 ? "int4" : "fp8", "--weights", "bf16");
+}
+
 // What the mainloop in gemm_codes.cuh does, chunk by chunk: the chunks that the warp with most of
 // them multiplies in the thread block with the longest part of K.
 std::int64_t turns_of_the_kernel(const GemmTile& tile, std::int64_t k, std::int64_t bits) {
@@ -55,21 +59,34 @@ TEST(CodesTile, CountsTheTurnsOfTheKernel) {
     for (const std::int64_t n : {128, 1024, 12288})
       for (const std::int64_t k : {64, 130, 1024, 2050, 5632, 12288})
         for (const std::int64_t bits : {4, 8}) {
-          const GemmTile tile = codes_tile(m, n, k, {}, bits, true);
+          const GemmTile tile = codes_tile(m, n, k, {}, codes_of(bits), true);
           EXPECT_EQ(codes_turns(tile, k, bits), turns_of_the_kernel(tile, k, bits))
               << m << " " << n << " " << k << " " << bits;
         }
 }
 
 TEST(CodesTile, FollowsRowsAndPartsOfK) {
-  EXPECT_EQ(codes_tile(1, 12288, 4096, {}, 4, true).m, 8);
-  EXPECT_EQ(codes_tile(9, 12288, 4096, {}, 4, true).m, 16);
-  EXPECT_EQ(codes_tile(2048, 12288, 4096, {}, 4, true).m, 64);
-  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, 4, true).cluster_k, 8);
-  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, 4, false).cluster_k, 1);  // no clusters, no parts
-  EXPECT_EQ(codes_tile(1, 2048, 1024, {}, 4, true).cluster_k, 2);    // parts of 512 at least
+  EXPECT_EQ(codes_tile(1, 12288, 4096, {}, codes_of(4), true).m, 8);
+  EXPECT_EQ(codes_tile(9, 12288, 4096, {}, codes_of(4), true).m, 16);
+  EXPECT_EQ(codes_tile(2048, 12288, 4096, {}, codes_of(4), true).m, 64);
+  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, codes_of(4), true).cluster_k, 8);
+  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, codes_of(4), false).cluster_k,
+            1);  // no clusters, no parts
+  EXPECT_EQ(codes_tile(1, 2048, 1024, {}, codes_of(4), true).cluster_k,
+            2);  // parts of 512 at least
+  // Three thread blocks where they have registers enough, else two.
+  const auto resident = [](const char* weights, const std::vector<std::int64_t>& groups) {
+    return codes_tile(8, 4096, 4096, groups, parse_stored_weight(weights, "--weights", "bf16"),
+                      true)
+        .blocks_per_sm;
+  };
+  for (const char* weights : {"fp8", "int8", "int4", "int4:256", "mxfp4"})
+    EXPECT_EQ(resident(weights, {}), 3) << weights;
+  for (const char* weights : {"int4-zero", "nvfp4", "int4:64", "int4:32", "fp8-block", "int8:128"})
+    EXPECT_EQ(resident(weights, {}), 2) << weights;
+  EXPECT_EQ(resident("int4", {4, 4}), 2);
   // Rows in groups: the longest group has the tile.
-  EXPECT_EQ(codes_tile(40, 2048, 2048, {30, 4, 6}, 4, true).m, 32);
+  EXPECT_EQ(codes_tile(40, 2048, 2048, {30, 4, 6}, codes_of(4), true).m, 32);
 }
 
 TEST(CodesTile, IsOfOurOwnProductsWithOneTileForTheEpilogue) {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <numeric>
+#include <sstream>
+#include <system_error>
 
 #include "base/csv.h"
 #include "base/data_files.h"
@@ -15,6 +18,8 @@ namespace {
 
 constexpr const char* kExpected = "expected";
 constexpr const char* kUniform = "uniform";
+constexpr const char* kSharesWord = "shares";
+constexpr const char* kTokensWord = "tokens";
 constexpr std::int64_t kMostRows = std::int64_t{1} << 40;
 constexpr double kSumTolerance = 1e-3;  // of shares that were written with a few digits
 
@@ -93,6 +98,49 @@ RoutingLoads parse_routing(const std::string& text, const std::string& field) {
 
 std::string routing_text(const RoutingLoads& routing) {
   return routing.given() ? routing.name : kExpected;
+}
+
+std::string routing_line(const RoutingLoads& routing) {
+  if (!routing.shares.empty())
+    return fmt::format("{}: {} {}", routing.name, kSharesWord, fmt::join(routing.shares, " "));
+  if (!routing.rows.empty())
+    return fmt::format("{}: {} {}", routing.name, kTokensWord, fmt::join(routing.rows, " "));
+  return routing.name;
+}
+
+RoutingLoads parse_routing_line(const std::string& text, const std::string& field) {
+  if (text.empty() || text == kUniform) return {.name = text};
+  const auto refuse = [&](const std::string& message) {
+    throw InputError({.field = field,
+                      .value = text,
+                      .message = message,
+                      .allowed = "uniform, NAME: shares 0.25 ..., or NAME: tokens 3 ..."});
+  };
+  const std::size_t colon = text.rfind(": ");
+  if (colon == std::string::npos || colon == 0) refuse("is no way to route tokens");
+  RoutingLoads out{.name = text.substr(0, colon)};
+  std::istringstream words(text.substr(colon + 2));
+  std::string kind, word;
+  words >> kind;
+  if (kind != kSharesWord && kind != kTokensWord) refuse("does not say shares or tokens");
+  while (words >> word) {
+    const auto take = [&](auto& number, auto most) {
+      const char* const end = word.data() + word.size();
+      const auto [stopped, error] = std::from_chars(word.data(), end, number);
+      // Written so that a NaN is refused too.
+      if (error != std::errc() || stopped != end || !(number >= 0 && number <= most))
+        refuse("has an expert's number that cannot be");
+    };
+    if (kind == kSharesWord)
+      take(out.shares.emplace_back(), 1.0);
+    else
+      take(out.rows.emplace_back(), kMostRows);
+  }
+  if (out.shares.empty() && out.rows.empty()) refuse("has no experts");
+  const double sum = std::accumulate(out.shares.begin(), out.shares.end(), 0.0);
+  if (!out.shares.empty() && std::abs(sum - 1) > kSumTolerance)
+    refuse("has shares that do not add up to 1");
+  return out;
 }
 
 }  // namespace fuseline

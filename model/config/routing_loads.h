@@ -29,4 +29,10 @@ bool is_routing_word(const std::string& text);
 // "expected", "uniform", or the file as it was named.
 std::string routing_text(const RoutingLoads& routing);
 
+// All of it in one line, as a measurement records it: "", "uniform", or the file's name with what
+// it said, "loads.csv: shares 0.25 0.75" or "loads.csv: tokens 3 9". It is read without the file.
+std::string routing_line(const RoutingLoads& routing);
+// InputError with `field`: not such a line.
+RoutingLoads parse_routing_line(const std::string& text, const std::string& field);
+
 }  // namespace fuseline

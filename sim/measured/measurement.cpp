@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/path_kind.h"
 #include "base/toml_file.h"
+#include "model/activation_formats/stored_activation.h"
 
 namespace fuseline {
 
@@ -71,7 +72,7 @@ std::optional<double> error_if_there(const CsvTable& csv, std::size_t row,
 }
 
 // The columns model, execution, phase, batch, seq, context that block.csv and kernels.csv share,
-// and the optional dtype.
+// and the optional dtype, weights, activations, kv and routing.
 BlockCase read_case(const CsvTable& csv, std::size_t row) {
   BlockCase block{
       .model = csv.text(row, "model"), .execution = csv.text(row, "execution"), .workload = {}};
@@ -96,6 +97,24 @@ BlockCase read_case(const CsvTable& csv, std::size_t row) {
       csv.fail(row, "dtype", "there is no such type", "bf16, fp16, fp32");
     }
     w.dtype = parse_dtype(dtype, "dtype");
+  }
+  const auto format = [&](const char* column, auto& into, auto parse) {
+    if (!has_cell(csv, row, column)) return;
+    try {
+      into = parse(csv.text(row, column), column, name_of(w.dtype));
+    } catch (const InputError& error) {
+      csv.fail(row, column, error.problem().message, error.problem().allowed);
+    }
+  };
+  format("weights", w.formats.weights, parse_stored_weight);
+  format("activations", w.formats.activations, parse_stored_activation);
+  format("kv", w.formats.cache, parse_stored_cache);
+  if (has_cell(csv, row, "routing")) {
+    try {
+      w.routing = parse_routing_line(csv.text(row, "routing"), "routing");
+    } catch (const InputError& error) {
+      csv.fail(row, "routing", error.problem().message, error.problem().allowed);
+    }
   }
   return block;
 }
@@ -223,6 +242,7 @@ std::string BlockCase::label() const {
   if (w.formats.weights.quantised()) text += " weights " + w.formats.weights.name();
   if (w.formats.activations.quantised()) text += " activations " + w.formats.activations.name();
   if (w.formats.cache.quantised()) text += " cache " + w.formats.cache.name();
+  if (w.routing.given()) text += " routing " + w.routing.name;
   return text;
 }
 

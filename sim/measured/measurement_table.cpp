@@ -36,6 +36,12 @@ std::string watts(Watts w) { return decimal(w.value(), kWattDecimals); }
 std::string bytes(Bytes b) { return std::to_string(b.value()); }
 std::string ratio(double r) { return fmt::format("{}", r); }
 
+// Empty: numbers of the workload's type.
+template <class Stored>
+std::string format(const Stored& stored) {
+  return stored.quantised() ? stored.name() : std::string();
+}
+
 template <class T>
 std::string if_there(const std::optional<T>& value, std::string (*text)(T)) {
   return value ? text(*value) : std::string();
@@ -69,10 +75,16 @@ std::vector<Column<Row>> case_columns() {
       {"batch", false, [](const Row& r) { return std::to_string(r.block.workload.batch); }},
       {"seq", false, [](const Row& r) { return std::to_string(r.block.workload.seq); }},
       {"context", false, [](const Row& r) { return std::to_string(r.block.workload.context); }},
-      {"dtype", true, [](const Row& r) {
+      {"dtype", true,
+       [](const Row& r) {
          const Dtype dtype = r.block.workload.dtype;
          return dtype == Dtype::bf16 ? std::string() : std::string(name_of(dtype));
-       }}};
+       }},
+      {"weights", true, [](const Row& r) { return format(r.block.workload.formats.weights); }},
+      {"activations", true,
+       [](const Row& r) { return format(r.block.workload.formats.activations); }},
+      {"kv", true, [](const Row& r) { return format(r.block.workload.formats.cache); }},
+      {"routing", true, [](const Row& r) { return routing_line(r.block.workload.routing); }}};
 }
 
 template <class Row>

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "model/activation_formats/stored_activation.h"
 #include "sim/measured/measurement_table.h"
 
 namespace fuseline {
@@ -44,12 +45,13 @@ MeasuredKernel kernel_of(const std::string& name, std::int64_t bytes) {
 }
 
 // Every number and text that a table or meta.toml carries, so that two measurements compare as one
-// text. Times in picoseconds: what the files keep.
+// text. Times in picoseconds and clocks in kilohertz: what the files keep.
 std::string all_of(const Measurements& m) {
   std::ostringstream out;
   const auto ps = [](Seconds s) { return std::llround(s.value() * 1e12); };
   const auto name = [&](const BlockCase& c) {
-    out << c.label() << "|" << c.workload.context << "|" << name_of(c.workload.dtype) << "|";
+    out << c.label() << "|" << c.workload.context << "|" << name_of(c.workload.dtype) << "|"
+        << routing_line(c.workload.routing) << "|";
   };
   const auto times = [&](const SpreadOfTimes& t) {
     out << ps(t.median) << "|" << ps(t.least) << "|" << ps(t.most) << "|";
@@ -58,12 +60,16 @@ std::string all_of(const Measurements& m) {
     if (value) out << value->value();
     out << "|";
   };
+  const auto clock = [&](const std::optional<Hertz>& value) {
+    if (value) out << std::llround(value->value() * 1e-3);
+    out << "|";
+  };
   const auto block = [&](const MeasuredBlock& b) {
     name(b.block);
     times(b.time);
     out << b.timer << "|" << b.throttle << "|";
-    optional(b.sm_clock_median);
-    optional(b.sm_clock_least);
+    clock(b.sm_clock_median);
+    clock(b.sm_clock_least);
     optional(b.power);
     if (b.checked) out << *b.checked;
     optional(b.hbm_read);
@@ -148,6 +154,15 @@ class Generator {
       c.workload.phase = Phase::decode;
       c.workload.context = c.workload.seq + up_to(100);
     }
+    const std::string plain = name_of(c.workload.dtype);
+    Formats& formats = c.workload.formats;
+    if (coin()) formats.weights = parse_stored_weight(coin() ? "fp8" : "int4:64", "", plain);
+    if (coin() && formats.weights.name() == "fp8")
+      formats.activations = parse_stored_activation("fp8", "", plain);
+    if (coin()) formats.cache = parse_stored_cache("int8", "", plain);
+    if (coin()) c.workload.routing = {.name = "uniform"};
+    if (coin()) c.workload.routing = {.name = "a, b: c.csv", .shares = {0.1, 0, 0.9}};
+    if (coin()) c.workload.routing = {.name = "counted.csv", .rows = {up_to(100), up_to(1 << 30)}};
     return c;
   }
   MeasuredBlock block(std::int64_t i) {
@@ -242,6 +257,54 @@ TEST_F(MeasurementWriteTest, TwoHundredCommandsOfOneFolderAreAllRecorded) {
   again.meta.command = "fuseline measure --model llama2-7b --seq 20";
   write_measurements(folder_, again, ExistingFolder::extend);
   EXPECT_EQ(load_measurements(folder_.string()).meta.command, expected);
+}
+
+// The same sizes with other weights, and with other routing, are other blocks.
+TEST_F(MeasurementWriteTest, BlocksOfOtherFormatsStandBesideEachOther) {
+  std::vector<BlockCase> cases;
+  for (const char* weights : {"bf16", "int4", "fp8-block"}) {
+    cases.push_back(forward_case(128));
+    cases.back().workload.formats.weights = parse_stored_weight(weights, "", "bf16");
+  }
+  cases.push_back(forward_case(128));
+  cases.back().workload.routing = {.name = "loads.csv", .shares = {0.25, 0.75}};
+  for (const BlockCase& c : cases)
+    for (const double us : {400.0, 500.0}) {  // the second takes the place of the first
+      Measurements m;
+      m.blocks.push_back({.block = c, .time = block_of(128, us).time});
+      m.traces.push_back({c, {kernel_of("a", 64), kernel_of("b", 128)}});
+      write_measurements(folder_, m, ExistingFolder::extend);
+    }
+  const Measurements all = load_measurements(folder_.string());
+  ASSERT_EQ(all.blocks.size(), cases.size());
+  ASSERT_EQ(all.traces.size(), cases.size());
+  for (const BlockCase& c : cases) {
+    SCOPED_TRACE(c.label());
+    const auto found = find_block(all, c);
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->time.median.value(), 500e-6, 1e-12);
+    EXPECT_TRUE(find_trace(all, c));
+  }
+}
+
+TEST_F(MeasurementWriteTest, FormatsAndRoutingThatCannotBeAreRefused) {
+  const auto refused = [&](const std::string& column, const std::string& cell) {
+    const fs::path file = root_ / "block.csv";
+    std::ofstream(file) << "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,"
+                        << column << "\ntiny,coda,forward,1,128,0,1,1,1," << cell << "\n";
+    const InputProblem problem = problem_of([&] { load_measurements(file.string()); });
+    fs::remove(file);
+    EXPECT_EQ(problem.field, column) << cell;
+    EXPECT_EQ(problem.line, 2) << cell;
+    EXPECT_FALSE(problem.allowed.empty()) << cell;
+  };
+  refused("weights", "int5");
+  refused("activations", "int4");
+  refused("kv", "fp9");
+  for (const char* routing :
+       {"loads.csv", "loads.csv: 0.5 0.5", "a: shares", "a: shares 0.5 0.4", "a: shares 1 nan",
+        "a: tokens 3 -1", "a: tokens 3.5", ": tokens 3", "a: tokens 3x"})
+    refused("routing", routing);
 }
 
 TEST_F(MeasurementWriteTest, WhatIsWrittenIsReadBack) {

@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "model/programs/legality.h"
 
 namespace fuseline {
+
+namespace {
+
+std::string shape(const Tensor& t) {
+  return fmt::format("[{}, {}] {}", t.rows, t.cols, name_of(t.dtype));
+}
+
+}  // namespace
 
 std::shared_ptr<const Plan> plan_of_file(const ProgramFile& file) {
   std::vector<Diagnosis> wrong = check_programs(file);
@@ -28,12 +37,13 @@ void check_same_block(const Plan& plan, const Graph& block, const std::string& n
     if (own && plan.block.tensor(*own).rows == t.rows && plan.block.tensor(*own).cols == t.cols &&
         plan.block.tensor(*own).dtype == t.dtype)
       continue;
+    const std::string in_plan = own ? shape(plan.block.tensor(*own)) : "missing";
     throw InputError(
         {.file = file,
          .field = field,
-         .message = fmt::format("the plan is one of another block: {} is [{}, {}] {} in "
-                                "the block of {}",
-                                t.name, t.rows, t.cols, name_of(t.dtype), name),
+         .message = fmt::format("the plan is one of another block: {} is {} in the block of {} and "
+                                "{} in the plan",
+                                t.name, shape(t), name, in_plan),
          .allowed = "the model, phase and sizes that the plan was made for"});
   }
 }

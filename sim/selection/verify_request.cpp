@@ -72,7 +72,8 @@ Selection verify_selection(const std::optional<std::string>& scenario_path, Sele
                       .value = *how.layers,
                       .message = "verify executes one block",
                       .allowed = "1"});
-  const bool sized = words.seq || words.context;
+  // A plan is one of some sizes. Where nobody says which, it was made with the usual ones.
+  const bool sized = words.seq || words.context || words.plan;
   if (!scenario_path && !sized) {
     const bool decode = words.phase == "decode";
     (decode ? words.context : words.seq) = std::to_string(kVerifiedTokens);

@@ -18,7 +18,8 @@ struct VerifyWords {
 // InputError: an unknown fault, numbers out of range.
 executor::VerifyOptions verify_options(const VerifyWords& words);
 
-// As resolve_selection, with 128 tokens where neither the scenario nor the words say how many.
+// As resolve_selection, with 128 tokens where neither the scenario nor the words say how many and
+// no plan is named.
 Selection verify_selection(const std::optional<std::string>& scenario_path, SelectionWords words,
                            const VerifyWords& how);
 

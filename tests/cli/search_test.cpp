@@ -1,5 +1,7 @@
 // The search on the command line.
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,6 +64,26 @@ TEST(SearchCommand, WritesAPlanThatVerifies) {
   const CliRun explained =
       cli({"explain", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--plan", file});
   EXPECT_EQ(explained.status, 0) << explained.err;
+}
+
+// Without sizes a plan is verified at those that search and predict take when nobody names any.
+TEST(SearchCommand, APlanOfTheUsualSizesVerifiesWithoutNamingThem) {
+  const std::string file = temporary_file("usual.fuse", "");
+  const std::vector<std::string> block = {"--model", "tinyllama", "--gpu",
+                                          "h200",    "--phase",   "decode"};
+  const auto with = [&](const char* command, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {command};
+    all.insert(all.end(), block.begin(), block.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return cli(all);
+  };
+  ASSERT_EQ(with("search", {"--output", file}).status, 0);
+  const CliRun verified = with("verify", {"--plan", file});
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+  const CliRun other = with("verify", {"--plan", file, "--context", "100"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("is [100, 256] bf16 in the block of tinyllama and "
+                                   "[2048, 256] bf16 in the plan"));
 }
 
 TEST(SearchCommand, ShapesThatVary) {

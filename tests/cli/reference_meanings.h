@@ -168,6 +168,12 @@ inline const Meanings kMeasurementMeanings = {
     {"seq", "tokens of a sequence T; in decode new tokens"},
     {"context", "decode: tokens in the cache; else 0"},
     {"dtype", "storage type; bf16 where left out"},
+    {"weights", "number format of the weights, as `--weights`; the storage type where left out"},
+    {"activations", "number format of what meets these weights, as `--activations`"},
+    {"kv", "number format of the cache, as `--kv`"},
+    {"routing",
+     "`uniform`, or `FILE: shares 0.25 0.75` or `FILE: tokens 3 9`, of every expert; what even "
+     "routing gives where left out"},
     {"ms_median", "median time of a block, ms"},
     {"ms_min", "least, ms"},
     {"ms_max", "most, ms"},

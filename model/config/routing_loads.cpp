@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -137,6 +138,8 @@ RoutingLoads parse_routing_line(const std::string& text, const std::string& fiel
       take(out.rows.emplace_back(), kMostRows);
   }
   if (out.shares.empty() && out.rows.empty()) refuse("has no experts");
+  if (out.shares.empty() && std::ranges::all_of(out.rows, [](std::int64_t n) { return n == 0; }))
+    refuse("has no expert with a token");
   const double sum = std::accumulate(out.shares.begin(), out.shares.end(), 0.0);
   if (!out.shares.empty() && std::abs(sum - 1) > kSumTolerance)
     refuse("has shares that do not add up to 1");

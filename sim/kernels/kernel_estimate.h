@@ -35,7 +35,7 @@ struct KernelEstimate {
   // launches of each, one after the other. Estimates with equal tiles and choices are of one
   // kernel.
   std::vector<std::int64_t> choice;
-  bool unmeasured = false;    // nobody has timed a kernel of this kind: bands are wide
+  bool unmeasured = false;    // no constant knows a kernel of this kind: bands are wide
   std::int64_t launches = 1;  // a library takes some batches of products in several
   std::vector<RequestedBytes> requested;
   // Of the work at the clock of the estimate; without what an idle GPU draws in this time.

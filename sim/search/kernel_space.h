@@ -31,7 +31,7 @@ using Grouping = std::basic_string<std::uint8_t>;
 // which a prediction of one kernel leaves out, and nothing but stores follows it.
 enum class Allowed : std::uint8_t {
   own_kernels,
-  with_chains,  // and chains of two products (model/chain.h), which nobody has measured
+  with_chains,  // and chains of two products (model/chain.h), slower than two wherever measured
   any_kernels
 };
 

@@ -223,7 +223,7 @@ class Search {
     for (const Kernel& k : plan.kernels) {
       if (handed_over(k)) {
         if (options_.allowed == Allowed::with_chains) continue;
-        return "two products are one kernel, which nobody has measured";
+        return "two products are one kernel, which was slower than two wherever it was measured";
       }
       if (k.phases.size() != 1)
         return "one launch, predicted with grid barriers between its phases: our kernel of a whole "

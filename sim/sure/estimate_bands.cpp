@@ -101,8 +101,8 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
 
 namespace {
 
-// Of a plan with a kernel of a kind that nobody has timed no more is sure than of a GPU that nobody
-// has measured.
+// Of a plan with a kernel of a kind that no constant was fitted to no more is sure than of a GPU
+// that nobody has measured.
 Standing standing_for_plan(const Gpu& gpu, const Workload& workload, const PlanEstimate& e) {
   const bool unmeasured = std::ranges::any_of(e.kernels, &KernelEstimate::unmeasured);
   return unmeasured ? Standing::uncalibrated : standing_for(gpu, workload, e.policy);

@@ -76,7 +76,7 @@ TEST(ChainKernel, SavesALaunchAndTakesLongerWithEveryRow) {
   }
 }
 
-// Nobody has timed such a kernel, so its band is that of a GPU that nobody has measured.
+// No constant was fitted to such a kernel, so its band is that of a GPU that nobody has measured.
 TEST(ChainKernel, HasAWideBand) {
   const Gpu gpu = load_gpu("h200");
   const Workload work = test::decode(1, 1, 2048);

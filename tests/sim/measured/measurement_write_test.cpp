@@ -259,54 +259,6 @@ TEST_F(MeasurementWriteTest, TwoHundredCommandsOfOneFolderAreAllRecorded) {
   EXPECT_EQ(load_measurements(folder_.string()).meta.command, expected);
 }
 
-// The same sizes with other weights, and with other routing, are other blocks.
-TEST_F(MeasurementWriteTest, BlocksOfOtherFormatsStandBesideEachOther) {
-  std::vector<BlockCase> cases;
-  for (const char* weights : {"bf16", "int4", "fp8-block"}) {
-    cases.push_back(forward_case(128));
-    cases.back().workload.formats.weights = parse_stored_weight(weights, "", "bf16");
-  }
-  cases.push_back(forward_case(128));
-  cases.back().workload.routing = {.name = "loads.csv", .shares = {0.25, 0.75}};
-  for (const BlockCase& c : cases)
-    for (const double us : {400.0, 500.0}) {  // the second takes the place of the first
-      Measurements m;
-      m.blocks.push_back({.block = c, .time = block_of(128, us).time});
-      m.traces.push_back({c, {kernel_of("a", 64), kernel_of("b", 128)}});
-      write_measurements(folder_, m, ExistingFolder::extend);
-    }
-  const Measurements all = load_measurements(folder_.string());
-  ASSERT_EQ(all.blocks.size(), cases.size());
-  ASSERT_EQ(all.traces.size(), cases.size());
-  for (const BlockCase& c : cases) {
-    SCOPED_TRACE(c.label());
-    const auto found = find_block(all, c);
-    ASSERT_TRUE(found);
-    EXPECT_NEAR(found->time.median.value(), 500e-6, 1e-12);
-    EXPECT_TRUE(find_trace(all, c));
-  }
-}
-
-TEST_F(MeasurementWriteTest, FormatsAndRoutingThatCannotBeAreRefused) {
-  const auto refused = [&](const std::string& column, const std::string& cell) {
-    const fs::path file = root_ / "block.csv";
-    std::ofstream(file) << "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,"
-                        << column << "\ntiny,coda,forward,1,128,0,1,1,1," << cell << "\n";
-    const InputProblem problem = problem_of([&] { load_measurements(file.string()); });
-    fs::remove(file);
-    EXPECT_EQ(problem.field, column) << cell;
-    EXPECT_EQ(problem.line, 2) << cell;
-    EXPECT_FALSE(problem.allowed.empty()) << cell;
-  };
-  refused("weights", "int5");
-  refused("activations", "int4");
-  refused("kv", "fp9");
-  for (const char* routing :
-       {"loads.csv", "loads.csv: 0.5 0.5", "a: shares", "a: shares 0.5 0.4", "a: shares 1 nan",
-        "a: tokens 3 -1", "a: tokens 3.5", ": tokens 3", "a: tokens 3x"})
-    refused("routing", routing);
-}
-
 TEST_F(MeasurementWriteTest, WhatIsWrittenIsReadBack) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);

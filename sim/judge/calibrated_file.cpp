@@ -56,21 +56,23 @@ std::string calibrated_file(const std::string& text, const std::string& name,
     begin = end + 1;
     if (line.starts_with("[")) {
       top = false;
-      dropped = line.starts_with("[calibration]") || line.starts_with("[[checked]]");
+      dropped = (result.fit_is_taken() && line.starts_with("[calibration]")) ||
+                line.starts_with("[[checked]]");
     }
     // Other names of the file that this one is like are that one's.
     if (dropped || (top && begins_key(line, "aliases"))) continue;
     if (top && begins_key(line, "name")) {
       out += "name = " + toml_text(name) + "\n";
-    } else if (top && begins_key(line, "calibrated")) {
+    } else if (top && begins_key(line, "calibrated") && result.fit_is_taken()) {
       out += "calibrated = true\n";
     } else {
       out += std::string(line) + "\n";
     }
   }
   while (out.ends_with("\n\n")) out.pop_back();
-  out += "\n" + calibration_toml(constants_of(gpu, result.fit.constants), source, date) +
-         check_text(result.check);
+  if (result.fit_is_taken())
+    out += "\n" + calibration_toml(constants_of(gpu, result.fit.constants), source, date);
+  out += check_text(result.check);
   static_cast<void>(read_gpu(TomlTable::parse(out, name)));  // what is written can be read
   return out;
 }

@@ -160,12 +160,13 @@ HereResult calibrate_here(const Gpu& described, const std::filesystem::path& fol
   result.fit = refit(fitted, described, {.iterations = options.iterations, .from_gpu = true});
   result.before = error_of(checked, described);
   result.after = error_of(checked, with_constants(described, result.fit.constants));
+  const HereError& kept_out = result.fit_is_taken() ? result.after : result.before;
   result.check = {.measurements = folder.filename().string(),
                   .policies = {},
                   .looked_at = {},
-                  .blocks = result.after.blocks,
-                  .mean_error = result.after.mean,
-                  .worst_error = result.after.worst,
+                  .blocks = kept_out.blocks,
+                  .mean_error = kept_out.mean,
+                  .worst_error = kept_out.worst,
                   .source = "blocks that no constant was fitted to, measured by fuseline",
                   .date = options.date};
   for (const MeasuredBlock& b : checked.blocks) {

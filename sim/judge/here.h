@@ -56,7 +56,10 @@ struct HereResult {
   FitResult fit;
   HereError before,
       after;       // of the blocks that were kept out, by the described and fitted constants
-  GpuCheck check;  // of the fitted ones
+  GpuCheck check;  // of those that the GPU's new file has
+
+  // Else the new file keeps the described constants, and says how far off these are.
+  [[nodiscard]] bool fit_is_taken() const { return after.mean <= before.mean; }
 };
 
 // Measures into `folder` step by step; steps whose cases are there already are not measured again,
@@ -66,8 +69,9 @@ struct HereResult {
 HereResult calibrate_here(const Gpu& described, const std::filesystem::path& folder,
                           Measurer& measurer, const HereOptions& options);
 
-// The text of a GPU file like `text`, under that name, with the fitted constants in place of its
-// [calibration] and the check in place of its [[checked]]. InputError: `text` is no GPU file.
+// The text of a GPU file like `text`, under that name, with the check in place of its [[checked]]
+// and, where the fit is taken, the fitted constants in place of its [calibration]. InputError:
+// `text` is no GPU file.
 std::string calibrated_file(const std::string& text, const std::string& name,
                             const HereResult& result, const std::string& source,
                             const std::string& date);

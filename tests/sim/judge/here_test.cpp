@@ -106,6 +106,37 @@ TEST(SlowHere, FindsTheConstantsOfAGpuThatDiffersFromItsDescription) {
   EXPECT_EQ(again.after.mean, r.after.mean);
 }
 
+// A GPU that is described well: the fit finds no better constants. Its file still says how far off
+// predictions are on this machine.
+TEST(Here, AFileKeepsTheDescribedConstantsWhereTheFitIsWorse) {
+  HereResult r;
+  r.fit.constants["gemm.start_us"] = 9;
+  r.before = {.blocks = 8, .mean = 0.031, .worst = 0.119};
+  r.after = {.blocks = 8, .mean = 0.032, .worst = 0.119};
+  r.check = {.measurements = "calibration-h200-here",
+             .policies = {"coda"},
+             .looked_at = {},
+             .blocks = 8,
+             .mean_error = 0.031,
+             .worst_error = 0.119,
+             .source = "blocks that no constant was fitted to",
+             .date = "2026-11-27"};
+  for (const char* name : {"h200", "h20"}) {
+    SCOPED_TRACE(name);
+    const std::string shipped =
+        read_input_file(data_dir() / "gpus" / (std::string(name) + ".toml"));
+    const fs::path path = fs::path(testing::TempDir()) / (std::string("my-") + name + ".toml");
+    std::ofstream(path) << calibrated_file(shipped, "here", r, "a source", "2026-11-27");
+    const Gpu read = load_gpu(path.string()), before = load_gpu(name);
+    EXPECT_EQ(read.name, "here");
+    EXPECT_EQ(read.calibrated, before.calibrated);
+    ASSERT_EQ(read.checks.size(), 1U);
+    EXPECT_DOUBLE_EQ(read.checks[0].mean_error, 0.031);
+    for (const ConstantInfo& info : constant_table())
+      EXPECT_EQ(value_of(info, read.constants), value_of(info, before.constants)) << info.name;
+  }
+}
+
 TEST(Here, AStepThatFailsIsLeftOutUnlessItIsTheFirst) {
   StandIn gpu(load_gpu("h200"));
   gpu.fails_at = 1;

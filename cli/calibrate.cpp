@@ -58,7 +58,10 @@ constexpr const char* kBandNotes[] = {
     "here",
     "(of frameworks that no policy imitates only those faster than predicted), at most 2 and 5. Of",
     "subjects of which nothing was published, `uncalibrated` is twice `checked`: that is assumed.",
-    "A gain's band lies around `slope` times the predicted gain's logarithm."};
+    "A gain's band lies around `slope` times the predicted gain's logarithm.",
+    "A class with `apart` is of plans with a kernel of a kind to which no constant was fitted: its",
+    "rows are of measured plans, make no other class, and have to be 3 of 2 models. A gain's slope",
+    "is 1 there. Where such a kind has no class, a plan counts as on a GPU never measured."};
 
 // A comment is one line, whatever stands in it.
 std::string line(const std::string& text) { return printable(text, 1000); }
@@ -155,7 +158,10 @@ void add_published(std::vector<Residual>& rows) {
 CommandResult calibrate_bands(std::vector<std::string> folders,
                               const std::optional<std::string>& output, SharedRun& run) {
   const bool all = folders.empty();
-  if (all) folders = measurement_folders();
+  if (all) {
+    folders = measurement_folders();
+    std::ranges::copy(plan_folders(), std::back_inserter(folders));
+  }
   ProgressBar bar;
   std::vector<Residual> rows =
       band_rows(folders, run.sharing(), [&](std::size_t done, std::size_t count) {

@@ -20,6 +20,7 @@ constexpr std::size_t kRowsForEnds = 60;
 constexpr std::int64_t kRowsOfPhase = 10;  // with fewer the subject's rows count
 constexpr double kRowsOfParent = 10;       // that the class with a word less stands for
 constexpr std::int64_t kRowsOfClass = 5, kModelsOfClass = 2;  // with fewer there is none
+constexpr std::int64_t kRowsApart = 3;                        // of a kind that is judged apart
 constexpr double kLeastHalfWidth = 0.01;  // clocks differ by as much from run to run
 constexpr double kLeastError = 0.004;     // mean error of a class
 constexpr double kWidestClass = 3;        // a factor of 20
@@ -221,6 +222,38 @@ void add_classes(const ResidualRows& rows, int first, int last, std::vector<Band
   }
 }
 
+// One class of a kind that is judged apart: its rows say nothing of others, and others nothing of
+// it. They are few: the band is as wide as Student's, to both sides alike, and a gain has no slope.
+void add_class_apart(const ResidualRows& rows, std::vector<BandClass>& classes) {
+  std::set<std::string> models;
+  std::vector<ScaledError> errors;  // of one class: over nothing
+  std::vector<double> sizes;
+  for (const Residual* r : rows) {
+    models.insert(r->model);
+    errors.push_back({r->model, error_beyond(*r, 1)});
+    sizes.push_back(std::abs(errors.back().error));
+  }
+  if (std::ssize(rows) < kRowsApart || std::ssize(models) < kModelsOfClass) return;
+  std::sort(sizes.begin(), sizes.end());
+  const double places = static_cast<double>(rows.size()) + 1;
+  const double end =
+      std::clamp(of_few(independent_rows(errors)) * order_statistic(sizes, places * kHeld),
+                 kLeastHalfWidth, kWidestClass);
+  BandClass c;
+  c.of.what = rows.front()->work.what;
+  c.of.apart = rows.front()->work.apart;
+  c.low = -end;
+  c.high = end;
+  c.rows = std::ssize(rows);
+  c.models = std::ssize(models);
+  if (c.of.what != "gain") {
+    const auto [least, most] = std::ranges::minmax_element(rows, {}, &Residual::predicted);
+    c.least = (*least)->predicted;
+    c.most = (*most)->predicted;
+  }
+  classes.push_back(std::move(c));
+}
+
 }  // namespace
 
 double order_statistic(const std::vector<double>& sorted, double rank) {
@@ -235,13 +268,19 @@ std::vector<BandClass> classes_of(const ResidualRows& rows) {
   std::vector<BandClass> classes;
   std::map<std::string, ResidualRows> subjects;
   ByClass<ResidualRows> phases;
+  std::map<std::pair<std::string, std::string>, ResidualRows> apart;
   for (const Residual* r : rows) {
+    if (!r->work.apart.empty()) {
+      apart[{r->work.what, r->work.apart}].push_back(r);
+      continue;
+    }
     subjects[r->work.what].push_back(r);
     phases[shortened(r->work, 1)].push_back(r);
   }
   for (const auto& [what, group] : subjects) add_classes(group, 0, 0, classes);
   for (const auto& [key, group] : phases)
     if (std::ssize(group) >= kRowsOfPhase) add_classes(group, 1, kMostWords, classes);
+  for (const auto& [key, group] : apart) add_class_apart(group, classes);
   return classes;
 }
 

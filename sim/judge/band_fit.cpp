@@ -77,7 +77,8 @@ WithoutModel without_each(const std::vector<Residual>& rows) {
 }
 
 bool has_subject(const std::vector<BandClass>& classes, const std::string& what) {
-  return std::ranges::any_of(classes, [&](const BandClass& c) { return c.of.what == what; });
+  return std::ranges::any_of(
+      classes, [&](const BandClass& c) { return c.of.what == what && c.of.apart.empty(); });
 }
 
 // The least widening for rows of that standing, of models that no class knows.
@@ -107,7 +108,8 @@ double least_widening(const ResidualRows& rows, const WithoutModel& tables) {
 class Widenings {
  public:
   Widenings(const std::vector<Residual>& rows, const WithoutModel& tables) : tables_(tables) {
-    for (const Residual& r : rows) of_[{r.standing, r.work.what}][r.work.phase].push_back(&r);
+    for (const Residual& r : rows)
+      if (r.work.apart.empty()) of_[{r.standing, r.work.what}][r.work.phase].push_back(&r);
   }
 
   [[nodiscard]] std::vector<Widening> all(const std::vector<BandClass>& classes) const {
@@ -184,7 +186,8 @@ std::vector<Coverage> coverage_of(const std::vector<Residual>& rows, const BandO
   std::vector<Coverage> out;
   std::map<std::string, std::vector<double>> widths;
   for (const Residual& r : rows) {
-    const std::string what = r.work.what + " " + r.work.phase;
+    std::string what = r.work.what + " " + r.work.phase;
+    if (!r.work.apart.empty()) what += ", " + r.work.apart;
     auto at = std::ranges::find_if(out, [&](const Coverage& c) { return c.what == what; });
     if (at == out.end()) at = out.insert(out.end(), Coverage{.what = what});
     const Band b = band(r);
@@ -234,7 +237,7 @@ std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows) 
   std::map<Left, BandTable> without;
   std::vector<Residual> judged;
   for (const Residual& r : rows) {
-    if (r.standing == Standing::uncalibrated || r.gpu.empty()) continue;
+    if (r.standing == Standing::uncalibrated || r.gpu.empty() || !r.work.apart.empty()) continue;
     if (!without.contains(left(r))) {
       std::vector<Residual> others;
       std::ranges::copy_if(rows, std::back_inserter(others), [&](const Residual& o) {

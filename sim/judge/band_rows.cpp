@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/path_kind.h"
 #include "base/piece_text.h"
+#include "sim/judge/measured_plans.h"
 #include "sim/judge/standard_predictors.h"
 
 namespace fuseline {
@@ -20,6 +21,10 @@ namespace {
 constexpr std::size_t kHierarchy = 1, kLeftOut = 2;
 
 void add_rows(const std::string& folder, std::vector<Residual>& rows) {
+  if (kind_of_path(std::filesystem::path(folder) / "plans.csv") != PathKind::missing) {
+    std::ranges::copy(plan_rows(folder), std::back_inserter(rows));
+    return;
+  }
   const Measurements measurements = load_measurements(folder);
   if (measurements.meta.gpu.empty()) {
     throw InputError({.file = folder + "/meta.toml",
@@ -41,11 +46,19 @@ void add_rows(const std::string& folder, std::vector<Residual>& rows) {
   }
 }
 
+std::vector<std::string> folders_with(const char* file) {
+  std::vector<std::string> folders;
+  for (const auto& entry : folder_entries(data_dir() / "measurements")) {
+    if (kind_of_path(entry / file) != PathKind::missing) folders.push_back(entry.string());
+  }
+  return folders;
+}
+
 std::string packed(const std::vector<Residual>& rows) {
   PieceWriter out;
   for (const Residual& r : rows) {
     for (const std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
-                                    &r.work.size, &r.model, &r.where, &r.gpu})
+                                    &r.work.size, &r.work.apart, &r.model, &r.where, &r.gpu})
       out.word(*word);
     out.whole(static_cast<std::int64_t>(r.standing)).real(r.predicted).real(r.measured);
   }
@@ -56,7 +69,7 @@ void unpack(const std::string& text, std::vector<Residual>& rows) {
   for (PieceReader in(text); in.more();) {
     Residual r;
     for (std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
-                              &r.work.size, &r.model, &r.where, &r.gpu})
+                              &r.work.size, &r.work.apart, &r.model, &r.where, &r.gpu})
       *word = in.word();
     r.standing = static_cast<Standing>(in.whole());
     r.predicted = in.real();
@@ -67,14 +80,9 @@ void unpack(const std::string& text, std::vector<Residual>& rows) {
 
 }  // namespace
 
-std::vector<std::string> measurement_folders() {
-  std::vector<std::string> folders;
-  for (const auto& entry : folder_entries(data_dir() / "measurements")) {
-    // Folders without blocks hold measurements of another kind: of programs, of exported kernels.
-    if (kind_of_path(entry / "block.csv") != PathKind::missing) folders.push_back(entry.string());
-  }
-  return folders;
-}
+// Folders without these hold measurements of another kind: of programs, of exported kernels.
+std::vector<std::string> measurement_folders() { return folders_with("block.csv"); }
+std::vector<std::string> plan_folders() { return folders_with("plans.csv"); }
 
 std::vector<Residual> band_rows(const std::vector<std::string>& folders) {
   NoSharing alone;

@@ -57,7 +57,7 @@ std::vector<Residual> residuals_of(const ErrorTable& table, std::size_t at,
 std::vector<Residual> gains_of(const std::vector<Residual>& times) {
   std::map<std::string, std::vector<const Residual*>> blocks;
   for (const Residual& r : times) {
-    if (r.work.what == "time") blocks[r.where].push_back(&r);
+    if (r.work.what == "time" && r.work.apart.empty()) blocks[r.where].push_back(&r);
   }
   std::vector<Residual> out;
   for (const auto& [where, rows] : blocks) {

@@ -151,7 +151,7 @@ void describe_chain(const ChainEstimate& chain, KernelEstimate& estimate) {
   estimate.l2_time = chain.l2_time;
   estimate.smem_time = chain.smem_time;
   estimate.bound = chain.bound;
-  estimate.unmeasured = true;
+  estimate.judged_apart = "chain";
 }
 
 }  // namespace fuseline

@@ -35,7 +35,9 @@ struct KernelEstimate {
   // launches of each, one after the other. Estimates with equal tiles and choices are of one
   // kernel.
   std::vector<std::int64_t> choice;
-  bool unmeasured = false;    // no constant knows a kernel of this kind: bands are wide
+  // "chain" for kernels that no constant was fitted to: their errors are judged apart from those of
+  // other kernels. Empty for all others.
+  std::string judged_apart = {};
   std::int64_t launches = 1;  // a library takes some batches of products in several
   std::vector<RequestedBytes> requested;
   // Of the work at the clock of the estimate; without what an idle GPU draws in this time.

@@ -20,13 +20,16 @@ constexpr double kMostBeyond = 4, kWidest = 3;
 bool fits(const std::string& asked, const std::string& of) { return of.empty() || of == asked; }
 
 bool fits(const WorkClass& work, const WorkClass& of) {
-  return work.what == of.what && fits(work.phase, of.phase) && fits(work.maker, of.maker) &&
-         fits(work.kernels, of.kernels) && fits(work.size, of.size);
+  return work.what == of.what && fits(work.apart, of.apart) && fits(work.phase, of.phase) &&
+         fits(work.maker, of.maker) && fits(work.kernels, of.kernels) && fits(work.size, of.size);
 }
 
+// A kind that is judged apart says more than all other words together.
 int words(const WorkClass& of) {
-  return static_cast<int>(!of.phase.empty()) + static_cast<int>(!of.maker.empty()) +
-         static_cast<int>(!of.kernels.empty()) + static_cast<int>(!of.size.empty());
+  constexpr int kOthers = 4;
+  return (of.apart.empty() ? 0 : kOthers + 1) + static_cast<int>(!of.phase.empty()) +
+         static_cast<int>(!of.maker.empty()) + static_cast<int>(!of.kernels.empty()) +
+         static_cast<int>(!of.size.empty());
 }
 
 }  // namespace
@@ -51,6 +54,11 @@ const std::vector<std::string>& band_subjects() {
   return all;
 }
 
+const std::vector<std::string>& kinds_judged_apart() {
+  static const std::vector<std::string> all = {"chain"};
+  return all;
+}
+
 const BandClass& BandTable::best(const WorkClass& work) const {
   const BandClass* found = nullptr;
   for (const BandClass& c : classes_) {
@@ -68,10 +76,11 @@ double BandTable::widening(const WorkClass& work, const BandClass& c, Standing s
     if (found == nullptr || found->phase.empty()) found = &w;
   }
   if (found == nullptr) return 1;
+  if (c.of.apart != work.apart) standing = Standing::uncalibrated;
   double wide = 1;
   if (standing == Standing::checked) wide = found->checked;
   if (standing == Standing::uncalibrated) wide = found->uncalibrated;
-  if (c.of.kernels.empty() && !work.kernels.empty()) wide *= found->unseen;
+  if (c.of.apart.empty() && c.of.kernels.empty() && !work.kernels.empty()) wide *= found->unseen;
   if (c.most > 0 && predicted > 0) {
     const double away =
         std::max({0.0, std::log(c.least / predicted), std::log(predicted / c.most)});

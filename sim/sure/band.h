@@ -33,12 +33,19 @@ struct WorkClass {
   std::string maker;    // whose kernels: "own", "library"; of a gain also "mixed"
   std::string kernels;  // of a block "dense", "scores", "experts", "scans"; of a kernel its kind
   std::string size;     // "short", "small", "large"
+  // Of a kernel, or of plans that hold one: its kind where that is judged apart, "chain". Only
+  // classes of the same kind count, and where there is none the work counts as on a GPU that nobody
+  // measured.
+  std::string apart = {};
 
   friend bool operator==(const WorkClass&, const WorkClass&) = default;
 };
 
 // "time" and "hbm" of a block, "kernel_time" and "kernel_hbm", and the "gain" of two plans.
 const std::vector<std::string>& band_subjects();
+
+// Kinds of kernels that are judged apart: "chain".
+const std::vector<std::string>& kinds_judged_apart();
 
 // What residuals of a class said: residual = ln(measured / predicted); of a gain it is
 // ln(measured) - slope ln(predicted), for the faster plan over the slower as predicted.

@@ -39,14 +39,15 @@ std::string word_or_any(const TomlTable& table, const char* key,
 }
 
 BandClass read_class(const TomlTable& table) {
-  table.refuse_other_keys({"what", "phase", "maker", "kernels", "size", "low", "high", "slope",
-                           "rows", "models", "least", "most"});
+  table.refuse_other_keys({"what", "phase", "maker", "kernels", "size", "apart", "low", "high",
+                           "slope", "rows", "models", "least", "most"});
   BandClass c;
   c.of = {.what = table.word("what", band_subjects()),
           .phase = word_or_any(table, "phase", kPhases),
           .maker = word_or_any(table, "maker", kMakers),
           .kernels = word_or_any(table, "kernels", kernel_words()),
-          .size = word_or_any(table, "size", kSizes)};
+          .size = word_or_any(table, "size", kSizes),
+          .apart = word_or_any(table, "apart", kinds_judged_apart())};
   c.low = table.real("low", {-kWidestBand, 0});
   c.high = table.real("high", {0, kWidestBand});
   c.slope = table.real_or("slope", {0, 2}, 1);
@@ -80,7 +81,7 @@ void check_complete(const TomlTable& file, const std::vector<BandClass>& classes
         std::ranges::count_if(classes, [&](const BandClass& c) { return c.of == any; });
     if (count != 1) {
       file.fail("class", fmt::format("there are {} classes of {} for any work", count, what),
-                "one with `what` and no phase, maker, kernels or size");
+                "one with `what` and no phase, maker, kernels, size or apart");
     }
   }
 }
@@ -95,6 +96,7 @@ std::string class_text(const BandClass& c) {
   add("maker", c.of.maker);
   add("kernels", c.of.kernels);
   add("size", c.of.size);
+  add("apart", c.of.apart);
   text += fmt::format("low = {:.4f}\nhigh = {:.4f}\n", c.low, c.high);
   if (c.of.what == "gain") text += fmt::format("slope = {:.3f}\n", c.slope);
   text += fmt::format("rows = {}\nmodels = {}\n", c.rows, c.models);

@@ -49,12 +49,19 @@ std::string kernels_of(const PlanEstimate& e) {
   return e.in_groups ? "experts" : "dense";
 }
 
+std::string apart_of(const PlanEstimate& e) {
+  for (const KernelEstimate& k : e.kernels)
+    if (!k.judged_apart.empty()) return k.judged_apart;
+  return {};
+}
+
 WorkClass block_class(const char* what, const PlanEstimate& e, Phase phase) {
   return {.what = what,
           .phase = name_of(phase),
           .maker = maker_of(e.policy),
           .kernels = kernels_of(e),
-          .size = block_size(e)};
+          .size = block_size(e),
+          .apart = apart_of(e)};
 }
 
 WorkClass kernel_class(const char* what, const KernelEstimate& k, Phase phase,
@@ -63,7 +70,8 @@ WorkClass kernel_class(const char* what, const KernelEstimate& k, Phase phase,
           .phase = name_of(phase),
           .maker = maker,
           .kernels = name_of(k.kind),
-          .size = kernel_size(k)};
+          .size = kernel_size(k),
+          .apart = k.judged_apart};
 }
 
 }  // namespace
@@ -89,7 +97,8 @@ WorkClass gain_class(const WorkClass& one, const WorkClass& other, double gain) 
           .phase = one.phase,
           .maker = one.maker == other.maker ? one.maker : "mixed",
           .kernels = one.kernels == "dense" ? other.kernels : one.kernels,
-          .size = std::abs(std::log(gain)) < kSmallGain ? "small" : "large"};
+          .size = std::abs(std::log(gain)) < kSmallGain ? "small" : "large",
+          .apart = one.apart.empty() ? other.apart : one.apart};
 }
 
 Standing standing_for(const Gpu& gpu, const Workload& workload, const std::string& policy) {
@@ -99,42 +108,26 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
   return standing_of(gpu);
 }
 
-namespace {
-
-// Of a plan with a kernel of a kind that no constant was fitted to no more is sure than of a GPU
-// that nobody has measured.
-Standing standing_for_plan(const Gpu& gpu, const Workload& workload, const PlanEstimate& e) {
-  const bool unmeasured = std::ranges::any_of(e.kernels, &KernelEstimate::unmeasured);
-  return unmeasured ? Standing::uncalibrated : standing_for(gpu, workload, e.policy);
-}
-
-Standing standing_for_kernel(const Gpu& gpu, const Workload& workload, const std::string& policy,
-                             const KernelEstimate& k) {
-  return k.unmeasured ? Standing::uncalibrated : standing_for(gpu, workload, policy);
-}
-
-}  // namespace
-
 std::optional<Band> Sureness::time(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(time_class(e, workload_->phase), standing_for_plan(*gpu_, *workload_, e),
+  return bands().of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
                     e.time.value());
 }
 
 std::optional<Band> Sureness::hbm(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(hbm_class(e, workload_->phase), standing_for_plan(*gpu_, *workload_, e),
+  return bands().of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
                     (e.hbm_read + e.hbm_write).as_double());
 }
 
 Band Sureness::time(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(time_class(k, workload_->phase, maker_of(policy)),
-                    standing_for_kernel(*gpu_, *workload_, policy, k), k.time.value());
+                    standing_for(*gpu_, *workload_, policy), k.time.value());
 }
 
 Band Sureness::hbm(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(hbm_class(k, workload_->phase, maker_of(policy)),
-                    standing_for_kernel(*gpu_, *workload_, policy, k),
+                    standing_for(*gpu_, *workload_, policy),
                     (k.hbm_read + k.hbm_write).as_double());
 }
 
@@ -154,8 +147,8 @@ Band Sureness::gain_of_part(const PlanEstimate& base, const PlanEstimate& plan, 
 
 Band Sureness::band_of_gain(const PlanEstimate& base, const PlanEstimate& plan, double gain) const {
   const Phase phase = workload_->phase;
-  const Standing standing = std::max(standing_for_plan(*gpu_, *workload_, base),
-                                     standing_for_plan(*gpu_, *workload_, plan));
+  const Standing standing = std::max(standing_for(*gpu_, *workload_, base.policy),
+                                     standing_for(*gpu_, *workload_, plan.policy));
   return bands().of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
                          standing, gain);
 }

@@ -57,6 +57,25 @@ TEST(Band, TheClassWithTheMostWordsCounts) {
   EXPECT_NEAR(table.of(forward, Standing::fitted, 1e-3).high, std::exp(0.5), 1e-12);
 }
 
+// A kind that is judged apart has the band of its own rows, and where it has none that of a GPU
+// that nobody measured. Other work never gets it.
+TEST(Band, OfAKindThatIsJudgedApartIsThatOfItsOwnRows) {
+  std::vector<BandClass> classes = any_work(-0.1, 0.1);
+  const std::vector<Widening> twice = {{.what = "time", .phase = {}, .uncalibrated = 2}};
+  WorkClass chained = kDecode;
+  chained.apart = "chain";
+  EXPECT_NEAR(BandTable(classes, twice).of(chained, Standing::fitted, 1e-3).high, std::exp(0.2),
+              1e-12);
+  classes.push_back({.of = kDecode, .low = -0.05, .high = 0.05, .rows = 25, .models = 4});
+  BandClass own{.of = {}, .low = -0.6, .high = 0.6, .rows = 6, .models = 3};
+  own.of.what = "time";
+  own.of.apart = "chain";
+  classes.push_back(own);
+  const BandTable table(classes, twice);
+  EXPECT_NEAR(table.of(chained, Standing::fitted, 1e-3).high, std::exp(0.6), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::fitted, 1e-3).high, std::exp(0.05), 1e-12);
+}
+
 TEST(Band, IsWiderOnGpusThatWereNeverMeasured) {
   const BandTable table(any_work(-0.1, 0.1),
                         {{.what = "time", .phase = "", .checked = 1.5, .uncalibrated = 3},

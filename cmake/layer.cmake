@@ -54,6 +54,15 @@ if(FUSELINE_SANITIZE AND NOT FUSELINE_SANITIZE MATCHES "fuzzer")
   set(fuseline_cold_options -O0)
 endif()
 
+# Another allocator than glibc's, for the window and the optimised tests. Sanitizers bring one of
+# their own.
+find_library(FUSELINE_JEMALLOC jemalloc)
+if(FUSELINE_JEMALLOC AND NOT FUSELINE_SANITIZE)
+  add_library(fuseline_jemalloc INTERFACE)
+  target_link_libraries(fuseline_jemalloc INTERFACE
+    -Wl,--push-state,--no-as-needed "${FUSELINE_JEMALLOC}" -Wl,--pop-state)
+endif()
+
 # Libraries that .cpp files of any layer may use; their headers never appear in ours. Debian's
 # toml++ target links the compiled library, which spares every reader of TOML the parser's compile
 # time (0.7 s instead of 3.2 s a file).

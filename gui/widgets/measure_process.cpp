@@ -62,6 +62,7 @@ void MeasureProcess::start(const std::string& shell) {
     if (error == QProcess::FailedToStart) finish();
   });
   process_->start("sh", {"-c", to_qt(shell)});
+  group_ = process_->processId();
   process_->closeWriteChannel();  // a question for a password fails, and is not waited for
   emit changed();
 }
@@ -85,6 +86,8 @@ void MeasureProcess::finish() {
   const bool exited = process_->exitStatus() == QProcess::NormalExit &&
                       process_->error() != QProcess::FailedToStart;
   const int status = exited ? process_->exitCode() : kNoExit;
+  // What a shell starts in the background ignores SIGINT, and would go on without the shell.
+  if (cancelled_) signal_group(SIGTERM);
   process_->deleteLater();
   process_ = nullptr;
   patience_.stop();
@@ -98,8 +101,8 @@ void MeasureProcess::finish() {
 }
 
 void MeasureProcess::signal_group(int number) {
-  if (process_ == nullptr || process_->processId() <= 0) return;
-  ::kill(-static_cast<pid_t>(process_->processId()), number);
+  if (process_ == nullptr || group_ <= 0) return;
+  ::kill(-static_cast<pid_t>(group_), number);
 }
 
 void MeasureProcess::cancel() {

@@ -41,6 +41,7 @@ class MeasureProcess : public QObject {
   MeasuringReader reader_;
   std::string errors_;
   std::string broken_;  // why its lines could not be read
+  qint64 group_ = 0;    // of processes: the command and what it started
   bool cancelled_ = false;
 };
 

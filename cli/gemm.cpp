@@ -94,13 +94,16 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--minutes", "N", "after which no further size is begun", texts.minutes);
   options.text("--variants", "NAME,...|all",
                "also the fastest tiles, changed; docs/measuring.md has the names", texts.variants);
+  options.text("--tiles", "FILE.csv",
+               "where to write the time of every tile of ours, new lines last", texts.tiles);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   if (measured) return measure_gemms(texts);
   for (const auto& [name, text] : {std::pair{"--shapes", &texts.shapes},
                                    {"--output", &texts.output},
                                    {"--minutes", &texts.minutes},
-                                   {"--variants", &texts.variants}})
+                                   {"--variants", &texts.variants},
+                                   {"--tiles", &texts.tiles}})
     if (*text)
       throw InputError({.file = kCommandLine,
                         .field = name,

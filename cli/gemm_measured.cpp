@@ -100,6 +100,20 @@ GemmResults known_results(const GemmMeasureTexts& texts) {
   return results;
 }
 
+// The lines that a table of tiles has already, or its first one.
+std::string known_tiles(const std::string& path) {
+  check_writable(path, "--tiles");
+  if (kind_of_path(path) != PathKind::regular) return gemm_tiles_header();
+  std::string text = read_input_file(path);
+  if (!text.starts_with(gemm_tiles_header()))
+    throw InputError({.file = path,
+                      .field = "header",
+                      .value = text.substr(0, text.find('\n')),
+                      .message = "is no table of tiles, and nothing is added to it",
+                      .allowed = gemm_tiles_header().substr(0, gemm_tiles_header().size() - 1)});
+  return text;
+}
+
 }  // namespace
 
 CommandResult measure_gemms(const GemmMeasureTexts& texts) {
@@ -119,6 +133,7 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
   const std::vector<LibraryGemm> wanted = wanted_gemms(texts, resolve_gemm(on_any).gemm);
   for (const LibraryGemm& g : wanted) check_measurable(g);
   GemmResults results = known_results(texts);
+  std::string tiles = texts.tiles ? known_tiles(*texts.tiles) : "";
   if (!words.gpu) words.gpu = cuda::known_gpu(cuda::device_here()).name;
   const GemmRequest request = resolve_gemm(words);
 
@@ -152,6 +167,10 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
       }
       results.add(measured, machine);
       if (texts.output) write_file_atomically(*texts.output, results.text);
+      if (texts.tiles) {
+        tiles += gemm_tiles_lines(measured, machine);
+        write_file_atomically(*texts.tiles, tiles);
+      }
     }
     return true;
   });

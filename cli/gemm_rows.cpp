@@ -128,6 +128,19 @@ std::string measured_gemms_table(const std::vector<GemmRow>& rows) {
   return text;
 }
 
+std::string gemm_tiles_header() {
+  return "m,n,k,dtype,tile,us,predicted_us,final,library_us,device,driver,libraries,date\n";
+}
+
+std::string gemm_tiles_lines(const cuda::MeasuredGemm& r, const GemmMachine& machine) {
+  std::string text;
+  for (const cuda::MeasuredTile& t : r.tiles)
+    text += fmt::format("{},{},{},{},{},{:.3f},{:.3f},{},{:.3f},{}\n", r.gemm.m, r.gemm.n, r.gemm.k,
+                        name_of(r.gemm.dtype), csv_cell(t.name), to_us(t.time), to_us(t.predicted),
+                        t.final ? "yes" : "no", to_us(r.library_time), machine_cells(machine));
+  return text;
+}
+
 std::string gemm_variant_header() {
   return "m,n,k,dtype,tile,variant,us,shipped_us,shipped_over_variant,library_us,error,right,"
          "device,"

@@ -39,6 +39,10 @@ std::vector<GemmRow> read_gemm_rows(const std::string& path);
 // With the means of all, and of multiples of 64 and of others apart.
 std::string measured_gemms_table(const std::vector<GemmRow>& rows);
 
+// Every tile that ran, in the order of the menu. Those that are not final were looked at once.
+std::string gemm_tiles_header();
+std::string gemm_tiles_lines(const cuda::MeasuredGemm& r, const GemmMachine& machine);
+
 std::string gemm_variant_header();
 std::string gemm_variant_lines(const cuda::MeasuredGemm& r, const GemmMachine& machine);
 std::vector<GemmVariantRow> gemm_variant_rows(const cuda::MeasuredGemm& r,

@@ -232,7 +232,10 @@ struct GemmMeasurer::State {
         if (!source) continue;
         sources.push_back(source->source);
         std::string name = all[i].name + ", " + v.name;
-        TileKernel kernel{.tile = tile, .source = *std::move(source), .name = name};
+        TileKernel kernel{.tile = tile,
+                          .source = *std::move(source),
+                          .name = name,
+                          .predicted = all[i].kernel->predicted};
         all.push_back({.name = std::move(name),
                        .kernel = std::move(kernel),
                        .variant = v.name,
@@ -356,6 +359,7 @@ MeasuredGemm GemmMeasurer::measure(LibraryGemm gemm) {
     result.tiles.push_back({.tile = all[i].kernel->tile,
                             .name = all[i].name,
                             .time = time_of(all[i]),
+                            .predicted = all[i].kernel->predicted,
                             .final = all[i].final});
   return result;
 }

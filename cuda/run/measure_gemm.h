@@ -20,6 +20,7 @@ struct MeasuredTile {
   GemmTile tile;
   std::string name;    // "128 x 256, cluster 2, 1 parts", "turned 96 x 256, ..."
   Seconds time;        // median
+  Seconds predicted;   // by the estimate that chooses among tiles
   bool final = false;  // timed in all rounds, and checked; the others were slower in the first
 };
 

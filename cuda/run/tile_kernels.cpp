@@ -11,6 +11,7 @@
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/epilogue_needs.h"
 #include "sim/kernels/gemm_library.h"
+#include "sim/kernels/gemm_time.h"
 #include "sim/kernels/program_streams.h"
 
 namespace fuseline::cuda {
@@ -50,7 +51,8 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program, c
   for (const GemmTile& tile : tiles) {
     TileKernel c{.tile = tile,
                  .source = gemm_kernel_source(plan.graph, program, tile, target, plan.policy),
-                 .name = {}};
+                 .name = {},
+                 .predicted = quick_gemm_time(problem, tile, gpu)};
     const bool known = std::ranges::any_of(found, [&](const TileKernel& other) {
       return same_config(other.source.config, c.source.config);
     });

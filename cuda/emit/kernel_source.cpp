@@ -166,6 +166,11 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
         epilogue.needs.tile_loads * config.tile_m * 128 + epilogue.needs.col_loads * 256;
     if (loads <= (rows + config.tile_n) * 128) config.a_rows = rows;
   }
+  // Of groups the box of A is as high as most of them are. Whoever has more rows takes more boxes.
+  if (config.ragged) {
+    const auto groups = static_cast<std::int64_t>(gemm.groups.size());
+    config.a_rows = own_loaded_rows(config.tile_m, (gemm.M + groups - 1) / groups);
+  }
   return config;
 }
 

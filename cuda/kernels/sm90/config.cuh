@@ -33,7 +33,9 @@ struct Sm90Config {
   static constexpr bool batched = batched_;
   static constexpr int cluster_k = cluster_k_;
   // Rows of A that a tile loads: fewer than it has where the matrix ends above. What is multiplied
-  // below them is whatever lies there, and becomes rows of D that nobody has.
+  // below them is whatever lies there, and becomes rows of D that nobody has. Of groups of rows they
+  // are the rows of one box, and a tile loads as many boxes as its group has rows for: the zeros of
+  // rows behind the matrix would take as long as the weights.
   static constexpr int a_rows = a_rows_;
   static_assert(a_rows == tile_m || (a_rows % 8 == 0 && tile_m == 64 && !a_is_km && !batched));
 
@@ -44,7 +46,7 @@ struct Sm90Config {
 
   // Groups of rows, each with a matrix of its own (ragged.cuh).
   static constexpr bool ragged = ragged_;
-  static_assert(!ragged || (cluster == 1 && cluster_k == 1 && a_rows == tile_m && !a_is_km &&
+  static_assert(!ragged || (cluster == 1 && cluster_k == 1 && tile_m % a_rows == 0 && !a_is_km &&
                             !batched && !a_apart));
   // The same along K: product g of a batch sums the rows of group g of A and B.
   static constexpr bool ragged_k = ragged_k_;

@@ -71,7 +71,8 @@ struct Sm90Layout {
 
   // Shared memory: stages | store buffers | scratch | barriers | partial sums of the other blocks.
   static constexpr int operand_bytes = static_cast<int>(sizeof(Operand));
-  static constexpr int a_bytes = Config::a_rows * Config::tile_k * operand_bytes;
+  static constexpr int a_stage_rows = ragged ? Config::tile_m : Config::a_rows;
+  static constexpr int a_bytes = a_stage_rows * Config::tile_k * operand_bytes;
   static constexpr int b_bytes = Config::tile_n * Config::tile_k * operand_bytes;
   static constexpr int stage_bytes = a_bytes + b_bytes;
   static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;

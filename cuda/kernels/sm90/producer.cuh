@@ -26,7 +26,7 @@ struct Producer {
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
     TileWalk<shares_tail> parts = block.walk_from(block.first_tile, block.tile_step);
     for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
-      const TilePlace tile = block.corner(part.tile, walk);
+      const typename Block::Tile tile = block.corner(part.tile, walk);
       const int steps = shares_tail ? part.steps : block.steps_of(tile);
       for (int k = 0; k < steps; ++k) {
         send_operands(place, tile, part.first + k);
@@ -51,7 +51,15 @@ struct Producer {
   }
 
  private:
-  FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int step) const {
+  // Boxes of A's rows that a tile of a group has rows in.
+  static constexpr int most_boxes = ragged ? Config::tile_m / Config::a_rows : 1;
+  static constexpr int box_bytes = Block::a_bytes / most_boxes;
+  static FUSELINE_DEVICE int boxes_of(const typename Block::Tile& tile) {
+    return most_boxes == 1 ? 1 : min_of(ceil_div(tile.end - tile.m, Config::a_rows), most_boxes);
+  }
+
+  FUSELINE_DEVICE void send_operands(Place& place, const typename Block::Tile& tile,
+                                     int step) const {
     const auto& args = block.args;
     int k = (block.first_step + step) * Config::tile_k;
     int product = tile.result;
@@ -64,7 +72,8 @@ struct Producer {
     }
     const u32 bar = block.full(place.stage);
     mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
-    mbarrier_arrive_expect(bar, Block::stage_bytes);
+    const int boxes = boxes_of(tile);
+    mbarrier_arrive_expect(bar, Block::stage_bytes - (most_boxes - boxes) * box_bytes);
     const u32 a = block.stage_at(place.stage);
     const u32 b = a + Block::a_bytes;
     // A cluster's last blocks may have no tile. They multiply the last tile's rows again, and store
@@ -86,6 +95,10 @@ struct Producer {
 #pragma unroll
       for (int half = 0; half < 2; ++half)
         load_a(a + half * Block::a_bytes / 2, k + half * Config::tile_k / 2, own);
+    } else if constexpr (most_boxes > 1) {
+#pragma unroll 1
+      for (int box = 0; box < boxes; ++box)
+        load_a(a + box * box_bytes, k, own + box * Config::a_rows);
     } else {
       load_a(a, k, own);
     }

@@ -107,6 +107,20 @@ TEST(ExpertSources, ProductsOfGroupsSayIt) {
   EXPECT_EQ(kernel("qkv", SmTarget::sm_90a).config.cluster, 2);
 }
 
+// A tile of 64 rows takes boxes that are about as high as the groups, and a high one takes one box.
+TEST(ExpertSources, BoxesOfRowsAreAsHighAsGroups) {
+  const auto rows = [&](const char* model, std::int64_t batch, std::int64_t m) {
+    const Plan plan = make_plan("coda", load_model(model), fuseline::test::decode(batch, 1, 200));
+    return gemm_kernel_source(plan.graph, test::program_of(plan, "expert_down"), {.m = m, .n = 64},
+                              SmTarget::sm_90a, "test")
+        .config.a_rows;
+  };
+  EXPECT_EQ(rows("mixtral-8x7b", 1, 64), 8) << "two groups of one row";
+  EXPECT_EQ(rows("mixtral-8x7b", 64, 64), 16) << "eight groups of 16 rows";
+  EXPECT_EQ(rows("mixtral-8x7b", 1024, 64), 64);
+  EXPECT_EQ(rows("mixtral-8x7b", 1, 128), 128);
+}
+
 // The plan's own groups choose; a program without them takes the largest scores.
 TEST(ExpertSources, RoutingSaysWhoChooses) {
   const Plan plan =

@@ -90,6 +90,14 @@ TEST_P(SlowGpuGemm, ExpertsEqualTheExecutor) {
   check(experts, fuseline::test::decode(3, 1, 60));
 }
 
+// 60 rows of five experts take boxes of 16 rows in low tiles: groups of 20 and 18 rows take two,
+// the last of which ends in the next group's rows or behind the matrix.
+TEST_P(SlowGpuGemm, UnevenExpertsEqualTheExecutor) {
+  Workload work = fuseline::test::decode(20, 1, 60);
+  work.routing = {.name = "uneven", .shares = {0.20, 0.33, 0.07, 0.10, 0.30}};
+  check(fuseline::test::small_experts(), work);
+}
+
 TEST_P(SlowGpuGemm, DecodeInAWindowEqualsTheExecutor) {
   ModelConfig config = test::small_llama();
   config.sliding_window = 48;  // operands of the caches' last rows

@@ -18,10 +18,10 @@ namespace fuseline::cuda {
 
 struct MeasuredTile {
   GemmTile tile;
-  std::string name;    // "128 x 256, cluster 2, 1 parts", "turned 96 x 256, ..."
-  Seconds time;        // median
-  Seconds predicted;   // by the estimate that chooses among tiles
-  bool final = false;  // timed in all rounds, and checked; the others were slower in the first
+  std::string name;     // "128 x 256, cluster 2, 1 parts", "turned 96 x 256, ..."
+  Seconds time;         // median
+  Seconds predicted{};  // by the estimate that chooses among tiles
+  bool final = false;   // timed in all rounds, and checked; the others were slower in the first
 };
 
 // A tile with something changed, in turns with the same tile as it is shipped.

@@ -17,8 +17,8 @@ namespace fuseline::cuda {
 struct TileKernel {
   GemmTile tile;
   GemmKernelSource source;
-  std::string name;   // "gate_up, tile 128 x 256, cluster 2, 1 parts"
-  Seconds predicted;  // by the estimate that chooses among tiles
+  std::string name;     // "gate_up, tile 128 x 256, cluster 2, 1 parts"
+  Seconds predicted{};  // by the estimate that chooses among tiles
 };
 
 // First the chosen tile's, then those of the target's menu that fit the program, whole and in as

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/csv.h"
 #include "base/error.h"
 #include "cli/gemm_rows.h"
 #include "cuda/run/measure_gemm.h"
@@ -31,6 +32,7 @@ TEST(GemmMeasured, SaysWhatIsWrongBeforeTheGpuIsAskedFor) {
   refused({"--n", "1024", "--minutes", "3"}, "--measure beside it");
   refused({"--n", "1024", "--measure", "--minutes", "0"}, "--minutes");
   refused({"--n", "1024", "--variants", "all"}, "--measure beside it");
+  refused({"--n", "1024", "--tiles", "tiles.csv"}, "--measure beside it");
   refused({"--n", "1024", "--measure", "--variants", "half-box"}, "half-boxes");
 }
 
@@ -54,10 +56,34 @@ TEST(GemmMeasured, ReadsTheListAndTheTableBeforeItAsksForAGpu) {
   refused({"--shapes", testing::TempDir() + "/missing.csv"}, "missing.csv");
   const std::string good = table_file("good.csv", "m,n,k\n64,1024,512\n");
   refused({"--shapes", good, "--output", table_file("other.csv", "m,n,k\n1,8,8\n")}, "dtype");
+  refused({"--shapes", good, "--tiles", table_file("no-tiles.csv", "m,n,k\n1,8,8\n")},
+          "no table of tiles");
   refused(
       {"--shapes", good, "--variants", "all", "--output",
        table_file("plain.csv", gemm_header() + "8,8,8,bf16,a,1,b,1,b,1,1,1,1,1,1,0,,,d,e,f,g\n")},
       "tile");
+}
+
+TEST(GemmMeasured, ATableOfTilesHasALineForEach) {
+  cuda::MeasuredGemm g;
+  g.gemm = {.m = 64, .n = 72, .k = 512};
+  g.library_time = Seconds(4e-6);
+  for (const bool final : {true, false})
+    g.tiles.push_back({.tile = {},
+                       .name = "tile 64 x 64, cluster 1, 1 parts",
+                       .time = Seconds(5e-6),
+                       .predicted = Seconds(6e-6),
+                       .final = final});
+  const std::string path =
+      table_file("tiles.csv", gemm_tiles_header() + gemm_tiles_lines(g, {"a, b", "c", "d"}));
+  const CsvTable table(path);
+  ASSERT_EQ(table.rows(), 2U);
+  EXPECT_EQ(table.text(0, "tile"), "tile 64 x 64, cluster 1, 1 parts");
+  EXPECT_EQ(table.positive(1, "us"), 5);
+  EXPECT_EQ(table.positive(1, "predicted_us"), 6);
+  EXPECT_EQ(table.text(0, "final"), "yes");
+  EXPECT_EQ(table.text(1, "final"), "no");
+  EXPECT_EQ(table.text(1, "device"), "a, b");
 }
 
 // Times of two GPUs are no one table.

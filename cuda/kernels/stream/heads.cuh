@@ -168,6 +168,7 @@ struct RowList {
   // Those from `first` on whose bits are set, for all lanes of the warp alike.
   FUSELINE_DEVICE void add(u32 found, int first) {
     const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll 1
     for (; found != 0; found &= found - 1, ++count)
 #pragma unroll
       for (int i = 0; i * 32 < most; ++i)

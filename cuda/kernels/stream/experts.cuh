@@ -15,14 +15,18 @@ struct RoutedRow {
   Strip<units> gates, chosen;
 };
 
-// The score of column `col`, for all threads of the row.
+// The score of column `col`, for all threads of the row. A row of one warp asks the lane that has
+// it (whole_row).
 template <int threads, int units>
 FUSELINE_DEVICE float score_at(const Strip<units>& scores, const WholeRow<units>& place, int col) {
   RowTotal<Max> total;
   for_each<Strip<units>>([&](int u, int e) {
     if (place.col(u) + e == col) total.v = scores.at(u, e);
   });
-  return row_result<threads>(total).v[0];
+  if constexpr (threads <= 32)
+    return __shfl_sync(0xffffffffU, total.v, col / vector_cols % threads, threads);
+  else
+    return row_result<threads>(total).v[0];
 }
 
 // One expert after the other: the largest score of those that were not chosen before.
@@ -53,14 +57,28 @@ struct LargestScores {
     return last;
   }
 };
-// The groups' lengths are given, whatever the scores are.
-template <int units>
+// The groups' lengths are given, whatever the scores are. Every lane of a row looks for experts of
+// its own: a search is a chain of loads that wait for each other. With eight searches behind each
+// other the kernel took 7.5 us of 16 rows and 128 experts on an H200.
+template <int threads, int count>
 struct ExpertsOfPattern {
-  const RowGroups& groups;
-  const WholeRow<units>& place;
+  static constexpr int lanes = min_of(threads, 32);
+  int mine[ceil_div(count, lanes)];  // experts lane, lane + lanes, ... of the row
 
+  template <int units>
+  FUSELINE_DEVICE ExpertsOfPattern(const RowGroups& groups, const WholeRow<units>& place) {
+    const int lane = static_cast<int>(threadIdx.x) % lanes;
+#pragma unroll
+    for (int i = 0; i * lanes < count; ++i)
+      mine[i] = expert_of_pattern(groups, place.rows, place.the_row,
+                                  min_of(i * lanes + lane, count - 1));
+  }
   FUSELINE_DEVICE int next(int index) const {
-    return expert_of_pattern(groups, place.rows, place.the_row, index);
+    int own = mine[0];
+#pragma unroll
+    for (int i = 1; i * lanes < count; ++i)
+      if (index / lanes == i) own = mine[i];
+    return __shfl_sync(0xffffffffU, own, index % lanes, lanes);
   }
 };
 
@@ -114,7 +132,7 @@ FUSELINE_DEVICE RoutedRow<units> choose_by_pattern(const Strip<units>& scores,
                                                    const WholeRow<units>& place, float factor,
                                                    const RowGroups& groups) {
   return gates_of<threads, count, weights>(scores, place, factor,
-                                           ExpertsOfPattern<units>{groups, place});
+                                           ExpertsOfPattern<threads, count>(groups, place));
 }
 
 // ---- choose_experts_gradient, in a row mainloop ----

@@ -154,16 +154,49 @@ FUSELINE_DEVICE Strip<units> gather_sum(const Tile<T, aligned>& from, const Ids&
   }
   return out;
 }
+// At most so many row numbers that a warp collects one after the other: number k in lane k mod 32.
+template <int most>
+struct RowList {
+  int mine[ceil_div(most, 32)];
+  int count = 0;
+
+  FUSELINE_DEVICE RowList() {
+#pragma unroll
+    for (int& row : mine) row = -1;
+  }
+
+  // Those from `first` on whose bits are set, for all lanes of the warp alike.
+  FUSELINE_DEVICE void add(u32 found, int first) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll 1
+    for (; found != 0; found &= found - 1, ++count)
+#pragma unroll
+      for (int i = 0; i * 32 < most; ++i)
+        if (i * 32 + lane == count) mine[i] = first + __ffs(static_cast<int>(found)) - 1;
+  }
+  // -1 behind the last one.
+  FUSELINE_DEVICE int at(int k) const {
+    int own = mine[0];
+#pragma unroll
+    for (int i = 1; i * 32 < most; ++i)
+      if (k / 32 == i) own = mine[i];
+    return __shfl_sync(0xffffffffU, own, k % 32);
+  }
+};
+
 // The same where ids are places, of which a row has `each`: ids[m] / each = v. A place is one of
-// few rows of the warp, and most of 128 ids are not: they are looked at together.
+// few rows of the warp, and most of 128 ids are not: they are looked at together. A warp first
+// finds which rows it adds, and their loads then are under way together. Where each load waited for
+// the addition before it, eight rows of each of 16 tokens took 5.8 us on an H200.
 template <int each, class T, bool aligned, class Ids, int units>
 FUSELINE_DEVICE Strip<units> gather_sum_of_places(const Tile<T, aligned>& from, const Ids& ids,
                                                   const TilePlace<units>& place) {
   constexpr int steps = 4;
+  constexpr int together = min_of(each, 8);
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int first_place = place.row(0) * each;
   const int last_place = place.row(units - 1) * each + each - 1;
-  Strip<units> out{};
+  RowList<each> rows[units];
   for (int first = 0; first < from.rows; first += 32 * steps) {
     int id[steps];
     bool some = false;
@@ -178,16 +211,26 @@ FUSELINE_DEVICE Strip<units> gather_sum_of_places(const Tile<T, aligned>& from, 
     for (int i = 0; i < steps; ++i) {
       const int row = id[i] >= 0 ? id[i] / each : -1;
 #pragma unroll
-      for (int u = 0; u < units; ++u) {
-        u32 found = __ballot_sync(0xffffffffU, row == place.row(u));
-        for (; found != 0; found &= found - 1) {
-          TilePlace<1> there{first + 32 * i + __ffs(static_cast<int>(found)) - 1, 1,
-                             place.first_col, from.rows, from.cols};
-          const Strip<1> x = load_tile(from, there);
+      for (int u = 0; u < units; ++u)
+        rows[u].add(__ballot_sync(0xffffffffU, row == place.row(u)), first + 32 * i);
+    }
+  }
+  Strip<units> out{};
 #pragma unroll
-          for (int e = 0; e < vector_cols; ++e) out.v[u][e] += x.v[0][e];
-        }
+  for (int u = 0; u < units; ++u) {
+#pragma unroll 1
+    for (int k = 0; k < each; k += together) {
+      Strip<1> x[together];
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        const int m = k + i < each ? rows[u].at(k + i) : -1;
+        x[i] = load_tile(from, TilePlace<1>{m < 0 ? from.rows : m, 1, place.first_col, from.rows,
+                                            from.cols});
       }
+#pragma unroll
+      for (int i = 0; i < together; ++i)
+#pragma unroll
+        for (int e = 0; e < vector_cols; ++e) out.v[u][e] += x[i].v[0][e];
     }
   }
   return out;

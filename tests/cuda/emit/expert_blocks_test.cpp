@@ -60,6 +60,16 @@ TEST_F(SlowExpertSources, OfOddSizesCompile) {
   expect_plans_compile(fuseline::test::small_experts(), fuseline::test::decode(3, 1, 50));
 }
 
+// More experts of a token than a row of scores has lanes, and than a warp has.
+TEST_F(SlowExpertSources, OfManyExpertsCompile) {
+  ModelConfig model = fuseline::test::small_experts();
+  model.values["E"] = std::int64_t{64};
+  for (const std::int64_t chosen : {11, 40}) {
+    model.values["k"] = chosen;
+    expect_plans_compile(model, fuseline::test::decode(3, 1, 60), {"coda"});
+  }
+}
+
 // Attention of a latent cache has no kernel yet, but its products and softmax have.
 TEST_F(LongExpertSources, BehindALatentCacheCompile) {
   for (const Phase phase : {Phase::forward, Phase::decode})

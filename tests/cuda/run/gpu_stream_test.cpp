@@ -131,6 +131,11 @@ TEST_F(SlowGpuStream, ExpertsEqualTheExecutor) {
   check_all(experts, fuseline::test::forward(1, 301));
   experts.values["all_scores"] = true;
   check_all(experts, fuseline::test::forward(1, 41));
+  // More experts of a token than a row has lanes, and than a warp has.
+  for (const std::int64_t chosen : {11, 40}) {
+    experts.values["k"] = chosen;
+    check_all(experts, fuseline::test::decode(3, 1, 60));
+  }
   check_all(fuseline::test::small_latent_experts(), fuseline::test::forward(2, 75));
   EXPECT_GT(checked_, 100);
 }

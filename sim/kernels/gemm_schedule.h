@@ -42,7 +42,8 @@ struct GemmSchedule {
 inline constexpr std::int64_t kOwnRasterClusters = 8;
 
 // Rows of the M operand that our own mainloop loads for a tile of `tile_m` rows of an M-row matrix:
-// of tiles of 64, no more than the power of two that has all.
+// of tiles of 64, no more than the power of two that has all. Of groups of rows, with `m` their
+// mean: rows of one box, of which a tile takes as many as its group needs.
 std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m);
 
 // Of the rows that our own mainloop asks for the ones that the matrix does not have, in the last of

@@ -67,6 +67,7 @@ struct ExpertsOfPattern {
 
   template <int units>
   FUSELINE_DEVICE ExpertsOfPattern(const RowGroups& groups, const WholeRow<units>& place) {
+    bring_near(groups);
     const int lane = static_cast<int>(threadIdx.x) % lanes;
 #pragma unroll
     for (int i = 0; i * lanes < count; ++i)
@@ -79,6 +80,16 @@ struct ExpertsOfPattern {
     for (int i = 1; i * lanes < count; ++i)
       if (index / lanes == i) own = mine[i];
     return __shfl_sync(0xffffffffU, own, index % lanes, lanes);
+  }
+
+ private:
+  // A warp loads all lengths at once, so that the searches find them in L1.
+  static FUSELINE_DEVICE void bring_near(const RowGroups& groups) {
+    int all = 0;
+#pragma unroll 4
+    for (int g = static_cast<int>(threadIdx.x % 32); g < groups.count; g += 32)
+      all ^= groups.ends[g];
+    asm volatile("" ::"r"(all));
   }
 };
 

@@ -25,6 +25,7 @@ class Walker {
         l2_(effective_l2_capacity(gpu), options.memo),
         phases_(plan, gpu, addresses_, l2_),
         gap_(gpu.constants.launch.gap),
+        chained_(!options.replay),
         by_tensor_(options.by_tensor),
         watcher_(options.watcher) {
     if (options.watched) watch(*options.watched);
@@ -41,13 +42,13 @@ class Walker {
   }
 
   static std::int64_t layer_of(int block, const WalkOptions& options) {
-    if (options.replay) return 0;
+    if (options.replay && !options.rotating) return 0;
     return options.copies > 0 ? block % options.copies : block;
   }
 
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
-    addresses_.enter_layer(layer);
+    addresses_.enter_layer(layer, chained_);
     l2_.forget_missed();
     const Bytes waiting = detailed ? dirty_bytes_of_layers() : Bytes();
     watching_ = detailed && watcher_ != nullptr;
@@ -97,6 +98,7 @@ class Walker {
   RememberingL2 l2_;
   PhaseWalker phases_;
   Seconds gap_;
+  bool chained_;  // layers read what the one before has written
   bool by_tensor_;
   WalkWatcher* watcher_;
   bool watching_ = false;
@@ -131,7 +133,7 @@ bool Walker::warm_up_by_last_phases(std::int64_t layer) {
   while (first > 0 && walked < enough) walked += parts[--first].bytes;
   if (walked > (1 - kWorthwhile) * all || !tensors_have_one_shape()) return false;
 
-  addresses_.enter_layer(layer);
+  addresses_.enter_layer(layer, chained_);
   std::vector<AnyWalk> walks;
   WalkKey key;
   for (; first < parts.size(); ++first) {

@@ -49,6 +49,9 @@ struct SimulationOptions {
   bool replay =
       false;       // the same input and weights each time, as when one block is timed in a loop;
                    // otherwise every run is a new layer that reads what the last one wrote
+  // In a replay: every block has weights and caches of its own, as where one block is timed by
+  // layers that take turns, because its weights alone would stay in L2.
+  bool rotating = false;
   int runs = 2;    // blocks walked until the L2 is in its steady state; the last one counts
   int copies = 0;  // of a layer's weights and caches, which take turns; 0: each block has its own
   bool remember = true;  // kernels that the process walked before are not walked again

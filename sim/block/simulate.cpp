@@ -100,6 +100,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
     std::vector<WalkedKernel> kernels = walk_block(
         plan, gpu,
         {.replay = options.replay,
+         .rotating = options.rotating,
          .runs = options.runs,
          .copies = options.copies,
          .by_tensor = options.by_tensor,

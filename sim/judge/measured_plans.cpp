@@ -77,7 +77,7 @@ std::vector<Residual> plan_rows(const std::string& folder) {
   std::vector<Residual> rows;
   for (const MeasuredPlan& p : load_measured_plans(file)) {
     const Gpu gpu = load_gpu(p.gpu);
-    const SimulationOptions timed{.replay = true, .runs = 2};
+    const SimulationOptions timed{.replay = true, .rotating = true, .runs = 2};
     const PlanEstimate e = simulate(*p.plan, gpu, Fidelity::hierarchy, timed);
     const PlanEstimate rival =
         simulate(make_plan(p.rival, load_model(p.model), p.workload, plan_target(gpu)), gpu,

@@ -166,7 +166,7 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
   // Layers alternate between two buffers for an output and the input that it is carried to, x and
   // y: what one writes is what the next reads.
   const TensorId other = neighbour_[index_of(operand.tensor)];
-  if (other.index >= 0 && layer > 0) {
+  if (other.index >= 0 && layer > 0 && chained_) {
     const bool swapped = layer % 2 == 1;
     if (swapped && pieces_[index_of(other)].size() == 1) id = pieces_[index_of(other)].front().id;
   } else if (per_layer_[index_of(operand.tensor)] != 0) {

@@ -30,8 +30,12 @@ class AddressMap {
  public:
   explicit AddressMap(const Plan& plan);
 
-  // Layer 0, 1, ...; the same number again means a replay with the same data.
-  void enter_layer(std::int64_t layer) { layer_ = layer; }
+  // Layer 0, 1, ...; the same number again means a replay with the same data. `chained`: its input
+  // is what the layer before has written; otherwise all layers read the same input.
+  void enter_layer(std::int64_t layer, bool chained = true) {
+    layer_ = layer;
+    chained_ = chained;
+  }
   [[nodiscard]] std::int64_t layer() const { return layer_; }
   [[nodiscard]] CachedSlice locate(const Operand& operand) const { return locate(operand, layer_); }
   [[nodiscard]] CachedSlice locate(const Operand& operand, std::int64_t layer) const;
@@ -62,6 +66,7 @@ class AddressMap {
   std::uint32_t ids_ = 1;            // of one layer; 0 is the workspace
   std::vector<TensorId> neighbour_;  // by tensor: the output carried to it, or where it goes
   std::int64_t layer_ = 0;
+  bool chained_ = true;
 };
 
 // One tensor that a stream or row kernel moves. Row r of `rows` kernel rows touches row

@@ -1,0 +1,51 @@
+// Blocks timed by replays: by one that is run again, or by layers that take turns.
+#include <gtest/gtest.h>
+
+#include "model/config/model_files.h"
+#include "model/policy.h"
+#include "sim/block/estimate.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/plan_target.h"
+#include "tests/cases.h"
+
+namespace fuseline {
+namespace {
+
+Bytes hbm_bytes(const PlanEstimate& e) {
+  Bytes all;
+  for (const KernelEstimate& k : e.kernels) all += k.hbm.read + k.hbm.write;
+  return all;
+}
+
+// ViT-L's weights, 25 MB, stay in an H200's L2 of 60 MiB where one block runs again and again.
+// `fuseline measure` takes as many layers by turns as L2 cannot hold, and HBM reads all weights.
+TEST(Replay, LayersThatTakeTurnsReadTheirWeights) {
+  const Gpu gpu = load_gpu("h200");
+  const ModelConfig model = load_model("vit-l");
+  const Plan plan = make_plan("coda", model, test::forward(1, 257), plan_target(gpu));
+  Bytes weights;
+  for (const Tensor& t : plan.graph.tensors())
+    if (t.role == Role::weight) weights += bytes_of(t);
+  ASSERT_GT(weights, Bytes(20'000'000));
+  const auto bytes = [&](bool rotating) {
+    return hbm_bytes(simulate(plan, gpu, Fidelity::hierarchy,
+                              {.replay = true, .rotating = rotating, .runs = 3}));
+  };
+  EXPECT_LT(bytes(false), weights);
+  EXPECT_GE(bytes(true), weights);
+}
+
+// What all layers read, the input, is found in L2 by both.
+TEST(Replay, LayersThatTakeTurnsReadOneInput) {
+  const Gpu gpu = load_gpu("h200");
+  const ModelConfig model = load_model("vit-l");
+  const Plan plan = make_plan("unfused", model, test::forward(1, 257), plan_target(gpu));
+  const PlanEstimate one = simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .runs = 3});
+  const PlanEstimate turns =
+      simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .rotating = true, .runs = 3});
+  EXPECT_EQ(one.kernels.front().name, "norm1");
+  EXPECT_LE(turns.kernels.front().hbm.read, one.kernels.front().hbm.read + Bytes(16'384));
+}
+
+}  // namespace
+}  // namespace fuseline

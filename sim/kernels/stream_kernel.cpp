@@ -151,12 +151,13 @@ Seconds walk_down(const StreamKernel& kernel, Bytes moved, const Gpu& gpu) {
   return c.row_start + waves * static_cast<double>(rows) * row;
 }
 
-// A thread block that walks down columns takes its steps one after the other, each with what all
-// its threads load. Then its threads join what they have of every column. Few columns give few
-// thread blocks; sequences give as many for each of them, and what the multiprocessors cannot hold
-// together comes in a further wave. `missing`: the largest share of a load that L2 does not hold.
+// A thread block that walks down columns takes its steps one after the other, each the longer the
+// more tiles it loads or sums it makes. Then its threads join what they have of every column. Few
+// columns give few thread blocks. Sequences give as many for each of them. What the
+// multiprocessors cannot hold together comes in a further wave. `missing`: the largest share of a
+// load that L2 does not hold.
 struct ColumnWalk {
-  Seconds steps, trees;
+  Seconds steps, ends;  // ends: before the first step and behind the last
 };
 ColumnWalk walk_columns(const StreamKernel& kernel, double missing, const Gpu& gpu) {
   if (kernel.columns.threads == 0) return {};
@@ -175,9 +176,10 @@ ColumnWalk walk_columns(const StreamKernel& kernel, double missing, const Gpu& g
   // The constants are those of the largest thread block: its warps are joined one by one.
   const double warps = static_cast<double>(shared.threads) / 1024;
   const Seconds trees = warps * (all * c.column_tree + rows * c.column_row_store);
-  const Seconds steps =
-      static_cast<double>(column_steps(shared)) * (1 + c.miss_wait * missing) * c.column_step;
-  return {waves * steps, waves * trees};
+  const Seconds start = c.row_start + c.resident_row_steps * c.row_step;
+  const Seconds steps = static_cast<double>(column_steps(shared) * kernel.column_terms) *
+                        (1 + c.miss_wait * missing) * c.column_step;
+  return {waves * steps, waves * (start + trees)};
 }
 
 bool own_stream(Implementation implementation) {
@@ -247,10 +249,9 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     if (own_stream(kernel.implementation) && sums_columns(program)) {
       result.columns = column_threads(program, stream->rows, stream->cols);
       result.column_sums = column_sums(program);
-      const StreamConstants& c = gpu.constants.stream;
-      const std::int64_t terms = std::max(loaded_tiles(program), result.column_sums.all());
-      result.instructions +=
-          c.column_instructions * static_cast<double>(terms) - c.pointwise_instructions;
+      result.column_terms = std::max(loaded_tiles(program), result.column_sums.all());
+      result.instructions =
+          gpu.constants.stream.column_instructions * static_cast<double>(result.column_terms);
     }
   }
   if (kernel.implementation == Implementation::row_norm) {
@@ -422,8 +423,8 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
   }
   if (kernel.columns.threads > 0) {
     const ColumnWalk down = walk_columns(kernel, traffic.most_missed, gpu);
-    estimate.latency = std::max(estimate.latency, down.steps + down.trees);
-    estimate.work = std::max(streaming, down.steps) + down.trees;
+    estimate.latency = std::max(estimate.latency, down.steps + down.ends);
+    estimate.work = std::max(streaming, down.steps) + down.ends;
   }
   const Seconds walk = walk_down(kernel, moved, gpu);
   estimate.latency = std::max(estimate.latency, walk);

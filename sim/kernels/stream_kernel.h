@@ -31,8 +31,9 @@ struct StreamKernel {
   // Our own walk down columns; no threads: it is none.
   ColumnThreads columns{.threads = 0};
   ColumnSums column_sums{};
-  double instructions = 0;  // issued per element by one lane
-  double step_factor = 1;   // latency of a row step over that of a sum of squares
+  std::int64_t column_terms = 0;  // tiles that it loads, or sums that it makes if they are more
+  double instructions = 0;        // issued per element by one lane
+  double step_factor = 1;         // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()
       const;  // of the rows; else of the larger side, loaded or stored
 };
@@ -57,7 +58,7 @@ struct StreamEstimate {
 //   work = max(HBM bytes / rate + share found in L2 × L2 bytes / rate,
 //              elements × instructions / issue rate,
 //              latency) + what misses add to latency
-// Our own walks down columns: max(the first two, steps) + trees of threads that end them.
+// Our own walks down columns: max(the first two, steps) + what starts and ends them.
 // Where the L2 has two partitions, half of the accesses cross from one to the other. Their bytes
 // count twice in the L2 bytes.
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);

@@ -12,6 +12,7 @@
 #include "model/primitives/group_reduce.h"
 #include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
+#include "sim/kernels/column_threads.h"
 #include "sim/kernels/row_threads.h"
 
 namespace fuseline::cuda {
@@ -21,8 +22,6 @@ namespace {
 // Above, few threads hold much of a row each, and others share the multiprocessor.
 constexpr std::int64_t kSharedWideRow = 8192;
 constexpr std::int64_t kFewWideRows = 264;
-// About the multiprocessors of an H200.
-constexpr std::int64_t kFewColumnBlocks = 128;
 
 // Primitives of which the statement is true.
 template <class Statement>
@@ -119,22 +118,6 @@ class Values {
   std::set<Value> halved_;
 };
 
-bool has_odd_groups(const Program& program) {
-  const auto odd = [](std::int64_t cols) { return cols % kVectorCols != 0; };
-  if (any(program, [&](const Primitive& p) { return odd(p.demands().column_run); })) return true;
-  const auto* rows = std::get_if<RowMainloop>(&program.mainloop);
-  return rows != nullptr && rows->heads > 1 && odd(rows->cols);
-}
-
-// Lanes that hold the widest group whose columns are summed, and so all of them; 0: there is none.
-int lanes_of_groups(const Program& program) {
-  int lanes = 0;
-  for (const Primitive& p : program.body)
-    if (const auto* reduce = p.as<GroupReduce>())
-      lanes = std::max(lanes, lanes_of_group(reduce->group));
-  return lanes;
-}
-
 // The most columns of a result that has a part of its operand's; 0: there is none.
 std::int64_t widest_sum(const Program& program, std::int64_t cols) {
   std::int64_t widest = 0;
@@ -178,58 +161,14 @@ void shape_rows(const Program& program, StreamShape& s, bool row_partials, bool 
   s.resident_blocks = std::max(1, resident_threads / s.block_threads);
 }
 
-// Numbers of each column that a thread carries down: those of partials, one for a vector of
-// results, and one for every row that is stored.
-std::int64_t column_states(const Program& program) {
-  std::int64_t states = 0;
-  for (const Primitive& p : program.body)
-    for (const Access& a : p.accesses()) {
-      if (!a.store) continue;
-      if (a.reach == Reach::partials && a.along == Axis::cols)
-        states += p.uses().size() > 1 ? 2 : 1;
-      else if (reduces_columns(p))
-        states += a.operand.rows;
-      else if (reduces_sequences(p))
-        ++states;
-    }
-  return states + count(program, [](const Primitive& p) {
-           return reduces_columns(p) && !p.defines().empty();
-         });
-}
-
-void shape_columns(const Program& program, StreamShape& s, bool blocks, bool row_partials) {
+void shape_columns(const Program& program, StreamShape& s) {
   s.loop = StreamLoop::columns_down;
-  const std::int64_t loads = loaded_tiles(program);
-  std::int64_t tokens = 0;  // of the sequences whose rows are summed
-  for (const Primitive& p : program.body) tokens = std::max(tokens, p.demands().rows_of_tile);
-  const bool whole = any(program, reduces_columns);
-  if (blocks && !whole && tokens == 0) {
-    s.block_rows = partial_tile;
-    s.lanes = std::max(16, lanes_of_groups(program));
-    s.block_threads = 256;
-    s.units = s.odd ? 1 : loads > 4 ? 2 : 4;
-    return;
-  }
-  // Thread blocks are as many as columns give; few of them take more threads and fewer columns.
-  FUSELINE_ASSERT(!whole || tokens == 0 || tokens == s.rows,
-                  program.name + ": sums of columns beside those of sequences");
-  s.block_rows = whole ? s.rows : tokens;
-  if (blocks) s.inner_rows = partial_tile;
-  const std::int64_t vectors = ceil_div(s.cols, kVectorCols) * (s.rows / s.block_rows);
-  s.lanes = row_partials ? 16 : vectors < 4 * kFewColumnBlocks ? 2 : 4;
-  s.units = s.odd || loads > 2 ? 1 : loads > 1 || count(program, reduces_columns) > 1 ? 2 : 4;
-  s.block_threads = vectors < 8 * kFewColumnBlocks ? 1024 : 256;
-  // More numbers on the way down than the registers of 1,024 threads hold.
-  if (column_states(program) > 2) {
-    s.lanes = row_partials ? 16 : 2;
-    s.units = 1;
-    s.block_threads = 256;
-  }
-  if (const int lanes = lanes_of_groups(program); lanes > s.lanes) {
-    s.lanes = lanes;
-    s.units = 1;
-    s.block_threads = 512;
-  }
+  const ColumnThreads shared = column_threads(program, s.rows, s.cols);
+  s.block_rows = shared.block_rows;
+  s.inner_rows = shared.inner_rows;
+  s.lanes = static_cast<int>(shared.lanes);
+  s.units = static_cast<int>(shared.units);
+  s.block_threads = static_cast<int>(shared.threads);
 }
 
 void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, bool row_partials) {
@@ -315,19 +254,12 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
         program.name + ": reductions of tiles in a row mainloop");
     shape_rows(program, s, row_partials, col_partials);
   } else if (columns) {
-    shape_columns(program, s, col_partials, row_partials);
+    shape_columns(program, s);
   } else {
     shape_tiles(graph, program, s, row_partials);
     if (half_partials) s.least_lanes = 32;
   }
   return s;
-}
-
-int lanes_of_group(std::int64_t group) {
-  const std::int64_t lanes = group / kVectorCols;
-  const bool fits = group % kVectorCols == 0 && lanes <= kWarp &&
-                    std::has_single_bit(static_cast<std::uint64_t>(lanes));
-  return fits ? static_cast<int>(lanes) : 0;
 }
 
 bool rows_hold_groups(std::int64_t heads, std::int64_t cols, std::int64_t group) {

@@ -49,10 +49,6 @@ struct StreamShape {
 // primitives together.
 StreamShape stream_shape(const Graph& graph, const Program& program, const StreamValues& values);
 
-// Neighbouring lanes that have `group` columns, 8 each; 0: they are no power of two, or more than a
-// warp has.
-int lanes_of_group(std::int64_t group);
-
 // Whether the threads that hold a row of `cols` columns hold its groups in such lanes.
 bool rows_hold_groups(std::int64_t heads, std::int64_t cols, std::int64_t group);
 

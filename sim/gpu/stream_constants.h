@@ -23,6 +23,10 @@ struct StreamConstants {
   double strided_add_factor = 0;
   double strided_convert_factor = 0;
   double transposing_instructions = 0;
+  double column_instructions = 0;
+  Seconds column_step;
+  Seconds column_tree;
+  Seconds column_row_store;
   double issue_lanes = 0;
   double hbm_fraction = 0;
   double l2_fraction = 0;

@@ -14,8 +14,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr std::int64_t kThreadsOfWarp = 32;
-constexpr std::int64_t kUnitCols = 8;
 constexpr std::int64_t kMostRowThreads = 1024;
 // Above, few threads hold much of a row each, and others share the multiprocessor.
 constexpr std::int64_t kWideRow = 8192;
@@ -53,7 +51,7 @@ std::int64_t tiles_kept(const Program& program) {
 }
 
 std::int64_t whole_warps(std::int64_t threads) {
-  return ceil_div(threads, kThreadsOfWarp) * kThreadsOfWarp;
+  return ceil_div(threads, threads_of_warp) * threads_of_warp;
 }
 
 }  // namespace
@@ -70,22 +68,22 @@ std::int64_t loaded_tiles(const Program& program) {
 
 RowThreads row_threads(const Program& program, std::int64_t rows, std::int64_t cols,
                        bool column_partials) {
-  const std::int64_t vectors = ceil_div(cols, kUnitCols);
+  const std::int64_t vectors = ceil_div(cols, unit_cols);
   std::int64_t threads = 0;
-  if (vectors <= kThreadsOfWarp)
+  if (vectors <= threads_of_warp)
     threads = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(vectors)));
   else if (rows < kFewRows)
     threads = whole_warps(vectors);
-  else if (vectors <= (loaded_tiles(program) > 1 ? 4 : 8) * kThreadsOfWarp)
-    threads = kThreadsOfWarp;  // no barrier
+  else if (vectors <= (loaded_tiles(program) > 1 ? 4 : 8) * threads_of_warp)
+    threads = threads_of_warp;  // no barrier
   else if (cols > kWideRow)
     threads = vectors <= 6 * 256 ? 256 : 512;
   else
     threads = whole_warps(
         ceil_div(vectors, tiles_kept(program) + (loads_col_vectors(program) ? 1 : 0) > 2 ? 2 : 4));
-  if (column_partials) threads = std::max(threads, kThreadsOfWarp);
+  if (column_partials) threads = std::max(threads, threads_of_warp);
   const std::int64_t units = ceil_div(vectors, std::min(threads, kMostRowThreads));
-  if (threads > kThreadsOfWarp) threads = whole_warps(ceil_div(vectors, units));
+  if (threads > threads_of_warp) threads = whole_warps(ceil_div(vectors, units));
   return {threads, units};
 }
 

@@ -151,6 +151,43 @@ Seconds walk_down(const StreamKernel& kernel, Bytes moved, const Gpu& gpu) {
   return c.row_start + waves * static_cast<double>(rows) * row;
 }
 
+// A thread block that walks down columns takes its steps one after the other, each the longer the
+// more tiles it loads or sums it makes. Then its threads join what they have of every column. Few
+// columns give few thread blocks. Sequences give as many for each of them. What the
+// multiprocessors cannot hold together comes in a further wave. `missing`: the largest share of a
+// load that L2 does not hold.
+struct ColumnWalk {
+  Seconds steps, ends;  // ends: before the first step and behind the last
+};
+ColumnWalk walk_columns(const StreamKernel& kernel, double missing, const Gpu& gpu) {
+  if (kernel.columns.threads == 0) return {};
+  // A thread of such a walk takes up to 64 registers.
+  constexpr std::int64_t kResidentThreads = 1024;
+  const StreamConstants& c = gpu.constants.stream;
+  const ColumnThreads& shared = kernel.columns;
+  const std::int64_t blocks = column_blocks(shared, kernel.rows, kernel.cols);
+  const std::int64_t on_sm = std::max<std::int64_t>(1, kResidentThreads / shared.threads);
+  const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count * on_sm));
+  const std::int64_t partials =
+      kernel.column_sums.partials *
+      (shared.inner_rows == 0 ? 1 : ceil_div(shared.block_rows, shared.inner_rows));
+  const auto rows = static_cast<double>(kernel.column_sums.rows);
+  const double all = static_cast<double>(kernel.column_sums.vectors + partials) + rows;
+  // The constants are those of the largest thread block: its warps are joined one by one.
+  const double warps = static_cast<double>(shared.threads) / 1024;
+  const Seconds trees = warps * (all * c.column_tree + rows * c.column_row_store);
+  const Seconds start = c.row_start + c.resident_row_steps * c.row_step;
+  const Seconds steps = static_cast<double>(column_steps(shared) * kernel.column_terms) *
+                        (1 + c.miss_wait * missing) * c.column_step;
+  return {waves * steps, waves * (start + trees)};
+}
+
+bool own_stream(Implementation implementation) {
+  return implementation == Implementation::vectorized ||
+         implementation == Implementation::resident_row ||
+         implementation == Implementation::finisher;
+}
+
 // Of what one row loads, the share that L2 does not hold, if each of the first rows comes on an SM
 // of its own. A norm's weight is the same for all of them and is missed first: nothing else has
 // read it since the layer before.
@@ -209,6 +246,13 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     FUSELINE_ASSERT(stream != nullptr, program.name);
     result.rows = stream->rows;
     result.cols = stream->cols;
+    if (own_stream(kernel.implementation) && sums_columns(program)) {
+      result.columns = column_threads(program, stream->rows, stream->cols);
+      result.column_sums = column_sums(program);
+      result.column_terms = std::max(loaded_tiles(program), result.column_sums.all());
+      result.instructions =
+          gpu.constants.stream.column_instructions * static_cast<double>(result.column_terms);
+    }
   }
   if (kernel.implementation == Implementation::row_norm) {
     const Op& norm = graph.op(kernel.ops.back());
@@ -376,6 +420,11 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
     estimate.work += c.miss_exposed * std::min(estimate.hbm_time, estimate.latency);
   } else {
     estimate.work += traffic.most_missed * c.ramp;
+  }
+  if (kernel.columns.threads > 0) {
+    const ColumnWalk down = walk_columns(kernel, traffic.most_missed, gpu);
+    estimate.latency = std::max(estimate.latency, down.steps + down.ends);
+    estimate.work = std::max(streaming, down.steps) + down.ends;
   }
   const Seconds walk = walk_down(kernel, moved, gpu);
   estimate.latency = std::max(estimate.latency, walk);

@@ -8,6 +8,7 @@
 
 #include "model/plan.h"
 #include "sim/gpu/gpu.h"
+#include "sim/kernels/column_threads.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/kernels/row_threads.h"
@@ -26,9 +27,13 @@ struct StreamKernel {
   std::int64_t row_blocks = 0;  // thread blocks of a framework's norm, each a row or a head of one
   // Rows that one thread block of our own walks down, each with so many dependent steps; 0: none.
   std::int64_t walked_rows = 0, walked_steps = 0;
-  RowThreads walkers{};     // that have a row
-  double instructions = 0;  // issued per element by one lane
-  double step_factor = 1;   // latency of a row step over that of a sum of squares
+  RowThreads walkers{};  // that have a row
+  // Our own walk down columns; no threads: it is none.
+  ColumnThreads columns{.threads = 0};
+  ColumnSums column_sums{};
+  std::int64_t column_terms = 0;  // tiles that it loads, or sums that it makes if they are more
+  double instructions = 0;        // issued per element by one lane
+  double step_factor = 1;         // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()
       const;  // of the rows; else of the larger side, loaded or stored
 };
@@ -53,6 +58,7 @@ struct StreamEstimate {
 //   work = max(HBM bytes / rate + share found in L2 × L2 bytes / rate,
 //              elements × instructions / issue rate,
 //              latency) + what misses add to latency
+// Our own walks down columns: max(the first two, steps) + what starts and ends them.
 // Where the L2 has two partitions, half of the accesses cross from one to the other. Their bytes
 // count twice in the L2 bytes.
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);

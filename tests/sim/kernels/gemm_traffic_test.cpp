@@ -204,16 +204,16 @@ TEST(GemmTraffic, PartsThatAddUpTogetherEachMoveATile) {
   L2Cache cache(Bytes(1 << 24)), same(Bytes(1 << 24));
   const std::vector<GemmWave> waves = walk(problem, parts, 4, cache);
   const Totals t = total(waves), want = total(walk(problem, whole, 4, same));
-  constexpr Bytes kSums(64 * 64 * 4), kResult(64 * 64 * 2);
+  constexpr Bytes kTileSums(64 * 64 * 4), kResult(64 * 64 * 2);
   EXPECT_EQ(t.operands, want.operands);
   EXPECT_EQ(t.read, want.read);
-  EXPECT_EQ(t.epilogue, want.epilogue + kSums * (3 * 2));
-  EXPECT_EQ(cache.dirty(), same.dirty() + kSums * 3);
+  EXPECT_EQ(t.epilogue, want.epilogue + kTileSums * (3 * 2));
+  EXPECT_EQ(cache.dirty(), same.dirty() + kTileSums * 3);
   ASSERT_EQ(waves.size(), 2U);
-  EXPECT_EQ(waves[0].block_sums, kSums * 2);
+  EXPECT_EQ(waves[0].block_sums, kTileSums * 2);
   EXPECT_EQ(waves[1].block_sums, Bytes());
   // No block stores the whole tile.
-  EXPECT_EQ(waves[0].block_epilogue, kSums * 2 + Bytes(kResult.value() / 3));
+  EXPECT_EQ(waves[0].block_epilogue, kTileSums * 2 + Bytes(kResult.value() / 3));
   EXPECT_EQ(waves[1].block_epilogue, kResult);
 }
 

@@ -47,8 +47,8 @@ class WalkWatcher;
 
 struct SimulationOptions {
   bool replay =
-      false;       // the same input and weights each time, as when one block is timed in a loop;
-                   // otherwise every run is a new layer that reads what the last one wrote
+      false;  // the same input and weights each time, as when one block is timed in a loop;
+              // otherwise every run is a new layer that reads what the last one wrote
   // In a replay: every block has weights and caches of its own, as where one block is timed by
   // layers that take turns, because its weights alone would stay in L2.
   bool rotating = false;

@@ -15,8 +15,8 @@ namespace fuseline {
 struct WalkOptions {
   bool replay = false;
   bool rotating = false;  // in a replay: weights and caches of a layer of its own for each block
-  int runs = 2;    // blocks walked; the last one counts
-  int copies = 0;  // layers that take turns; 0: as many as runs
+  int runs = 2;           // blocks walked; the last one counts
+  int copies = 0;         // layers that take turns; 0: as many as runs
   std::optional<TensorId> watched{};
   bool by_tensor = true;      // also what kernels ask for of each tensor
   bool whole_layers = false;  // walks all of the layers before, also where L2 forgets most of them

@@ -143,9 +143,8 @@ CommandResult calibrate_the_gpu_here(const HereTexts& texts, const Arguments& ar
       file, calibrated_file(text_of_gpu_file(texts.gpu, gpu), name, result, source, options.date));
   if (!result.fit_is_taken()) {
     messages += fmt::format(
-        "fuseline: on blocks that were kept out the fitted constants are no better than the "
-        "described ones, so {} has the described ones and what they were checked on; more minutes "
-        "may help\n",
+        "fuseline: on blocks that were kept out the fitted constants are worse than the described "
+        "ones, so {} has the described ones and what they were checked on; more minutes may help\n",
         file);
   }
   messages += fmt::format("fuseline: written {} and {}\n", file, folder.string());

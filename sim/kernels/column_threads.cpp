@@ -67,7 +67,7 @@ ColumnThreads column_threads(const Program& program, std::int64_t rows, std::int
                   program.name + ": sums of columns beside those of sequences");
   s.block_rows = whole ? rows : tokens;
   if (blocks) s.inner_rows = partial_tile;
-  const std::int64_t vectors = ceil_div(cols, unit_cols) * (rows / s.block_rows);
+  const std::int64_t vectors = ceil_div(cols, kUnitCols) * (rows / s.block_rows);
   s.lanes = row_partials ? 16 : vectors < 4 * kFewColumnBlocks ? 2 : 4;
   s.units = odd || loads > 2 ? 1 : loads > 1 || count(program, reduces_columns) > 1 ? 2 : 4;
   s.threads = vectors < 8 * kFewColumnBlocks ? 1024 : 256;
@@ -94,7 +94,7 @@ std::int64_t column_steps(const ColumnThreads& threads) {
 }
 
 std::int64_t column_blocks(const ColumnThreads& threads, std::int64_t rows, std::int64_t cols) {
-  return ceil_div(cols, threads.lanes * unit_cols) * ceil_div(rows, threads.block_rows);
+  return ceil_div(cols, threads.lanes * kUnitCols) * ceil_div(rows, threads.block_rows);
 }
 
 ColumnSums column_sums(const Program& program) {
@@ -115,7 +115,7 @@ ColumnSums column_sums(const Program& program) {
 }
 
 bool has_odd_groups(const Program& program) {
-  const auto odd = [](std::int64_t cols) { return cols % unit_cols != 0; };
+  const auto odd = [](std::int64_t cols) { return cols % kUnitCols != 0; };
   if (any(program, [&](const Primitive& p) { return odd(p.demands().column_run); })) return true;
   const auto* rows = std::get_if<RowMainloop>(&program.mainloop);
   return rows != nullptr && rows->heads > 1 && odd(rows->cols);
@@ -130,8 +130,8 @@ int lanes_of_groups(const Program& program) {
 }
 
 int lanes_of_group(std::int64_t group) {
-  const std::int64_t lanes = group / unit_cols;
-  const bool fits = group % unit_cols == 0 && lanes <= threads_of_warp &&
+  const std::int64_t lanes = group / kUnitCols;
+  const bool fits = group % kUnitCols == 0 && lanes <= kThreadsOfWarp &&
                     std::has_single_bit(static_cast<std::uint64_t>(lanes));
   return fits ? static_cast<int>(lanes) : 0;
 }

@@ -51,7 +51,7 @@ std::int64_t tiles_kept(const Program& program) {
 }
 
 std::int64_t whole_warps(std::int64_t threads) {
-  return ceil_div(threads, threads_of_warp) * threads_of_warp;
+  return ceil_div(threads, kThreadsOfWarp) * kThreadsOfWarp;
 }
 
 }  // namespace
@@ -68,22 +68,22 @@ std::int64_t loaded_tiles(const Program& program) {
 
 RowThreads row_threads(const Program& program, std::int64_t rows, std::int64_t cols,
                        bool column_partials) {
-  const std::int64_t vectors = ceil_div(cols, unit_cols);
+  const std::int64_t vectors = ceil_div(cols, kUnitCols);
   std::int64_t threads = 0;
-  if (vectors <= threads_of_warp)
+  if (vectors <= kThreadsOfWarp)
     threads = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(vectors)));
   else if (rows < kFewRows)
     threads = whole_warps(vectors);
-  else if (vectors <= (loaded_tiles(program) > 1 ? 4 : 8) * threads_of_warp)
-    threads = threads_of_warp;  // no barrier
+  else if (vectors <= (loaded_tiles(program) > 1 ? 4 : 8) * kThreadsOfWarp)
+    threads = kThreadsOfWarp;  // no barrier
   else if (cols > kWideRow)
     threads = vectors <= 6 * 256 ? 256 : 512;
   else
     threads = whole_warps(
         ceil_div(vectors, tiles_kept(program) + (loads_col_vectors(program) ? 1 : 0) > 2 ? 2 : 4));
-  if (column_partials) threads = std::max(threads, threads_of_warp);
+  if (column_partials) threads = std::max(threads, kThreadsOfWarp);
   const std::int64_t units = ceil_div(vectors, std::min(threads, kMostRowThreads));
-  if (threads > threads_of_warp) threads = whole_warps(ceil_div(vectors, units));
+  if (threads > kThreadsOfWarp) threads = whole_warps(ceil_div(vectors, units));
   return {threads, units};
 }
 

@@ -8,9 +8,9 @@
 
 namespace fuseline {
 
-inline constexpr std::int64_t threads_of_warp = 32;
+inline constexpr std::int64_t kThreadsOfWarp = 32;
 // Columns that a thread of our own streams moves at once.
-inline constexpr std::int64_t unit_cols = 8;
+inline constexpr std::int64_t kUnitCols = 8;
 
 // Tiles that the program loads; a window along rows counts as many times as it has rows.
 std::int64_t loaded_tiles(const Program& program);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/operators/attributes.h"
 #include "model/operators/operator.h"
+#include "sim/kernels/column_walk.h"
 #include "sim/kernels/routing_time.h"
 #include "sim/kernels/stream_costs.h"
 
@@ -149,37 +150,6 @@ Seconds walk_down(const StreamKernel& kernel, Bytes moved, const Gpu& gpu) {
   const Seconds row =
       static_cast<double>(kernel.walked_steps) * c.row_step + Seconds(cycles / clock);
   return c.row_start + waves * static_cast<double>(rows) * row;
-}
-
-// A thread block that walks down columns takes its steps one after the other, each the longer the
-// more tiles it loads or sums it makes. Then its threads join what they have of every column. Few
-// columns give few thread blocks. Sequences give as many for each of them. What the
-// multiprocessors cannot hold together comes in a further wave. `missing`: the largest share of a
-// load that L2 does not hold.
-struct ColumnWalk {
-  Seconds steps, ends;  // ends: before the first step and behind the last
-};
-ColumnWalk walk_columns(const StreamKernel& kernel, double missing, const Gpu& gpu) {
-  if (kernel.columns.threads == 0) return {};
-  // A thread of such a walk takes up to 64 registers.
-  constexpr std::int64_t kResidentThreads = 1024;
-  const StreamConstants& c = gpu.constants.stream;
-  const ColumnThreads& shared = kernel.columns;
-  const std::int64_t blocks = column_blocks(shared, kernel.rows, kernel.cols);
-  const std::int64_t on_sm = std::max<std::int64_t>(1, kResidentThreads / shared.threads);
-  const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count * on_sm));
-  const std::int64_t partials =
-      kernel.column_sums.partials *
-      (shared.inner_rows == 0 ? 1 : ceil_div(shared.block_rows, shared.inner_rows));
-  const auto rows = static_cast<double>(kernel.column_sums.rows);
-  const double all = static_cast<double>(kernel.column_sums.vectors + partials) + rows;
-  // The constants are those of the largest thread block: its warps are joined one by one.
-  const double warps = static_cast<double>(shared.threads) / 1024;
-  const Seconds trees = warps * (all * c.column_tree + rows * c.column_row_store);
-  const Seconds start = c.row_start + c.resident_row_steps * c.row_step;
-  const Seconds steps = static_cast<double>(column_steps(shared) * kernel.column_terms) *
-                        (1 + c.miss_wait * missing) * c.column_step;
-  return {waves * steps, waves * (start + trees)};
 }
 
 bool own_stream(Implementation implementation) {

@@ -43,8 +43,9 @@ TEST(Replay, LayersThatTakeTurnsReadOneInput) {
   const PlanEstimate one = simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .runs = 3});
   const PlanEstimate turns =
       simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .rotating = true, .runs = 3});
-  EXPECT_EQ(one.kernels.front().name, "norm1");
-  EXPECT_LE(turns.kernels.front().hbm_read, one.kernels.front().hbm_read + Bytes(16'384));
+  ASSERT_EQ(one.kernels.front().name, "norm1");
+  const Bytes norm_weights(2 * model.D * 2);  // gamma and beta in bf16: a layer's own
+  EXPECT_LE(turns.kernels.front().hbm_read, one.kernels.front().hbm_read + norm_weights);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ StreamKernel column_sum(std::int64_t rows, std::int64_t cols, const ColumnThread
   kernel.columns = grid;
   kernel.column_sums = sums;
   kernel.column_terms = 1;
-  kernel.instructions = 21;
+  kernel.instructions = test_gpu().constants.stream.column_instructions;
   Stream stream;
   stream.part.matrix = {1, rows, cols, 2};
   stream.part.rows = rows;

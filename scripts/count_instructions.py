@@ -49,6 +49,10 @@ ROPE = ("out(q, rope(in<Tile>(a), load_table<false, 128, true>(c, slab), "
         "load_table<false, 128, true>(s, slab)));")
 GRADIENT = ("const auto r = swiglu_backward(in<Pairs>(a), in<Tile>(b)); "
             "out(q, r.pairs); out(q + 384 * 64, r.again);")
+GEGLU_GRADIENT = ("const auto r = pairs_gradient(in<Pairs>(a), in<Tile>(b), "
+                  "[](float g, float u, float d) { const float t = gelu_tanh_of(g); "
+                  "return PairGradient{d * u * gelu_tanh_slope_of(g), d * t, t * u}; }); "
+                  "out(q, r.pairs); out(q + 384 * 64, r.again);")
 # Name: body, and what its loads and stores of fp32 add for each element.
 CASES = {
     "exp": (ONE.format("fast_exp(x)"), 2),
@@ -65,6 +69,7 @@ CASES = {
     "swiglu": (PAIRS.format("swiglu"), 3),
     "geglu": (GEGLU, 3),
     "swiglu_backward": (GRADIENT, 6),
+    "geglu_backward": (GEGLU_GRADIENT, 6),
     "two tables and rope": (ROPE, 2),
 }
 

@@ -24,8 +24,7 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
-constexpr double kLongFunction = 12;      // instructions for each element of the product
-constexpr int kWidestCarriedLoop = 192;   // tiles of 256 columns spilled 16 bytes
+constexpr double kLongFunction = 8;       // instructions for each element of the product
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -60,7 +59,9 @@ class Emitter final : public EpilogueCode {
           enter(part);
         },
         [&](std::size_t i) {
-          if (!is_load(program_.body[i])) program_.body[i].epilogue(*this);
+          if (is_load(program_.body[i])) return;
+          program_.body[i].epilogue(*this);
+          if (stores_tile(program_.body[i])) forget_tiles();
         },
         [&](int part) {
           known_ = std::move(outer.back());
@@ -105,12 +106,16 @@ class Emitter final : public EpilogueCode {
     const Operand& from = access.operand;
     if (access.reach == Reach::tile) {
       if (dtype(from) == Dtype::fp32) refuse("tiles of fp32 that it loads");
-      Field& f = field(FieldKind::tile_in, from);
-      f.slot = tile_slots_;
-      f.each = each_of(from.cols);
-      f.begin = parts_.begin(part_);
-      tile_slots_ += f.each == 4 ? 2 : 1;
-      define(out, fmt::format("load_tile(p.{}, {})", f.name, place()));
+      std::string& known = tile_fields_[out];
+      if (known.empty()) {
+        Field& f = field(FieldKind::tile_in, from);
+        f.slot = tile_slots_;
+        f.each = each_of(from.cols);
+        f.begin = parts_.begin(part_);
+        tile_slots_ += f.each == 4 ? 2 : 1;
+        known = f.name;
+      }
+      define(out, fmt::format("load_tile(p.{}, {})", known, place()));
     } else if (access.reach == Reach::col_numbers) {
       Field& f = field(FieldKind::cols_in, from);
       if (each_of(from.cols) != 2) refuse("vectors that are not as long as the product is wide");
@@ -268,6 +273,17 @@ class Emitter final : public EpilogueCode {
 
   // ---- values and places ----
 
+  [[nodiscard]] static bool stores_tile(const Primitive& primitive) {
+    return std::ranges::any_of(primitive.accesses(), [](const Access& access) {
+      return access.store && access.reach == Reach::tile;
+    });
+  }
+  // Shared memory has what was loaded until the slab ends. What is used again behind a store is
+  // read again, so that no register keeps it meanwhile: the gradients of activations would spill.
+  void forget_tiles() {
+    for (const auto& [value, field] : tile_fields_) known_.erase(value);
+  }
+
   std::string wanted_name(Value v) const {
     const auto i = static_cast<std::size_t>(v);
     if (i < program_.names.size() && !program_.names[i].empty()) return program_.names[i];
@@ -308,15 +324,6 @@ class Emitter final : public EpilogueCode {
            });
   }
 
-  // What decides whether a carried loop of the widest tiles has enough registers: erf and its slope
-  // compile without a spill (ViT-L, BERT large), tanh's slope and gradients of pairs do not.
-  [[nodiscard]] bool calls_function() const {
-    return std::ranges::any_of(program_.body, [](const Primitive& p) {
-      const auto* map = p.as<Map>();
-      return map != nullptr && map->fn->device != nullptr;
-    });
-  }
-
   EpilogueSource finish(const std::string& struct_name) {
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
@@ -338,8 +345,6 @@ class Emitter final : public EpilogueCode {
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
     if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
-    if (rolls() && carries_ && !calls_function())
-      t += fmt::format("  static constexpr int widest_loop = {};\n", kWidestCarriedLoop);
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +
@@ -368,7 +373,7 @@ class Emitter final : public EpilogueCode {
   std::map<Value, const Primitive*> loaded_;
   std::map<Value, Known> known_;
   std::map<Value, Known> rows_;  // of the State: known in every scope
-  std::map<Value, std::string> table_fields_;
+  std::map<Value, std::string> table_fields_, tile_fields_;
   int part_ = -1;
   int indent_ = 4;
   Names taken_, field_names_, state_names_;

@@ -11,18 +11,31 @@
 
 namespace fuseline::gpu {
 
-// exp(x) and 1 / x. On the device these are the hardware's (ex2.approx and rcp.approx), 2 ulp of
-// fp32: far below the rounding of a 16-bit result.
+// 2^x, exp(x) and 1 / x. On the device these are the hardware's (ex2.approx and rcp.approx), 2 ulp of
+// fp32: far below the rounding of a 16-bit result. A result too small for a normal number is 0, and
+// so is the reciprocal of one above 2^126 (.ftz): one instruction each, where those that keep
+// such numbers, __expf and __fdividef, take five.
+FUSELINE_HD float fast_exp2(float x) {
+#if defined(__CUDA_ARCH__)
+  float out;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
+#else
+  return std::exp2(x);
+#endif
+}
 FUSELINE_HD float fast_exp(float x) {
 #if defined(__CUDA_ARCH__)
-  return __expf(x);
+  return fast_exp2(x * 1.44269504F);  // 1 / ln(2)
 #else
   return std::exp(x);
 #endif
 }
 FUSELINE_HD float fast_reciprocal(float x) {
 #if defined(__CUDA_ARCH__)
-  return __fdividef(1.0F, x);
+  float out;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
+  return out;
 #else
   return 1.0F / x;
 #endif
@@ -60,13 +73,16 @@ FUSELINE_HD float erf_of(float x) {
   const float of_size = 1.0F - p * fast_exp(-x * x);
   return x < 0.0F ? -of_size : of_size;
 }
-constexpr float gelu_scale = 0.7978845608F;  // sqrt(2 / π)
-FUSELINE_HD float gelu_tanh_of(float x) {
-  return 0.5F * x * (1.0F + tanh_of(gelu_scale * (x + 0.044715F * x * x * x)));
+// GELU with tanh: x · (1 + tanh z) / 2, z = sqrt(2 / π) (x + 0.044715 x³), which is x · sigmoid(2 z).
+// Its slope is s + x s (1 - s) · 2 z', s the sigmoid. Both share s where both are computed.
+constexpr float gelu_scale = 1.5957691216F;  // 2 sqrt(2 / π)
+FUSELINE_HD float gelu_sigmoid_of(float x) {
+  return sigmoid_of(x * (gelu_scale + 0.044715F * gelu_scale * (x * x)));
 }
+FUSELINE_HD float gelu_tanh_of(float x) { return x * gelu_sigmoid_of(x); }
 FUSELINE_HD float gelu_tanh_slope_of(float x) {
-  const float t = tanh_of(gelu_scale * (x + 0.044715F * x * x * x));
-  return 0.5F * (1.0F + t) + 0.5F * x * (1.0F - t * t) * gelu_scale * (1.0F + 0.134145F * x * x);
+  const float s = gelu_sigmoid_of(x), y = x * s;
+  return s + (y - y * s) * (gelu_scale + 0.134145F * gelu_scale * (x * x));
 }
 
 // map_1 and map_2 visit the elements of one kind of value: here those of fragments, in

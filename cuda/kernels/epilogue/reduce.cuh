@@ -3,7 +3,7 @@
 // finisher kernel adds them up.
 //
 // A row lies in 4 lanes: registers first, then two shuffles (xor 1, 2). A column lies in 8 lanes of
-// each warp: three shuffles (xor 4, 8, 16), then shared memory across the warps below each other.
+// each warp: shuffles (xor 16, 8, 4), then shared memory across the warps below each other.
 #pragma once
 
 #include "../element.cuh"
@@ -60,20 +60,21 @@ FUSELINE_HD bool ends_block_of(const Slab& slab) {
                     has_half_blocks<Slab, Value::each> ? partial_tile / 2 : partial_tile>(slab);
 }
 
+// Columns that the matrix does not have count for nothing. They are asked for one by one: a branch
+// around all of them would keep every number of x in a register until it is decided.
 template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void gather_rows(const Slab& slab, RowState<Op>& state,
                                  const Fragment<each, groups>& x) {
-  const int lane = threadIdx.x % 32;
-  if (slab.whole()) {
-    for_each_element<Fragment<each, groups>>(
-        [&](int h, int g, int e) { state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e))); });
-  } else {
-    const int first = slab.template first_col<each>();
-    const int width = slab.template width<each>();
-    for_each_element<Fragment<each, groups>>([&](int h, int g, int e) {
-      const int col = first + fragment_col(each, lane, g, e);
-      if (col >= 0 && col < width) state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e)));
-    });
+  const int first = slab.template first_col<each>() + fragment_col(each, threadIdx.x % 32, 0, 0);
+  const int width = slab.template width<each>();
+#pragma unroll
+  for (int i = 0; i < groups * each; ++i) {
+    const int group = i / each, e = i % each;
+    const int col = first + fragment_col(each, 0, group, e);
+    if (col < 0 || col >= width) continue;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      state.v[half] = Op::join(state.v[half], Op::term(x.at(half, group, e)));
   }
 }
 
@@ -152,6 +153,37 @@ FUSELINE_DEVICE Fragment<each, groups> group_reduce(const Fragment<each, groups>
   return out;
 }
 
+// Joins `values` columns, 8 at most, over the 8 lanes below each other in a strip. At each step a lane
+// gives half of its columns away and keeps the others, so that 4 columns take 4 shuffles where one
+// after the other took 12. Afterwards v[0] is column first_left(); of fewer than 8 columns several
+// lanes have the same one.
+template <class Op, int values, int distance = 16>
+FUSELINE_DEVICE void join_down_lanes(float* v, int lane) {
+  if constexpr (distance >= 4) {
+    if constexpr (values > 1) {
+      constexpr int kept = values / 2;
+      const bool upper = (lane & distance) != 0;
+#pragma unroll
+      for (int i = 0; i < kept; ++i) {
+        const float given = upper ? v[i] : v[i + kept];
+        v[i] = Op::join(upper ? v[i + kept] : v[i],
+                        __shfl_xor_sync(0xffffffffU, given, distance));
+      }
+      join_down_lanes<Op, kept, distance / 2>(v, lane);
+    } else {
+      v[0] = Op::join(v[0], __shfl_xor_sync(0xffffffffU, v[0], distance));
+      join_down_lanes<Op, 1, distance / 2>(v, lane);
+    }
+  }
+}
+template <int values, int distance = 16>
+FUSELINE_HD int first_left(int lane) {
+  if constexpr (distance >= 4 && values > 1)
+    return ((lane & distance) != 0 ? values / 2 : 0) + first_left<values / 2, distance / 2>(lane);
+  else
+    return 0;
+}
+
 // One number per column and block of 128 rows. The warps of the tile write their strips of 16 rows
 // to scratch memory, and one thread per column adds the eight. A warp may hold several strips: it
 // runs the epilogue for one after the other, so that an epilogue's second, third, ... column
@@ -165,26 +197,25 @@ FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
   constexpr int strips = partial_tile / 16;
   static_assert(cols <= Slab::tile_threads, "one thread a column");
   const int lane = threadIdx.x % 32;
-  const bool below = slab.row + 16 > slab.rows;  // some of the warp's rows do not exist
   if (slab.strip == 0) slab.tile_barrier();      // what the scratch held before has been read
   const u32 scratch = slab.scratch + slot * Slab::scratch_step;
   const u32 mine = scratch + 4 * (slab.row_in_tile / 16 * cols);
+  const int rows = slab.rows - slab.row - fragment_row(lane, 0);  // from this lane's first row on
+  const bool first = rows > 0, second = rows > fragment_row(0, 1);
+  // Four columns of a lane at a time: eight would spill beside two tiles that are still wanted.
+  constexpr int values = min_of(groups * each, 4);
 #pragma unroll
-  for (int group = 0; group < groups; ++group) {
+  for (int begin = 0; begin < groups * each; begin += values) {
+    float v[values];
 #pragma unroll
-    for (int e = 0; e < each; ++e) {
-      float v[2];
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        v[half] = Op::term(x.at(half, group, e));
-        if (below && slab.row + fragment_row(lane, half) >= slab.rows) v[half] = Op::start;
-      }
-      float joined = Op::join(v[0], v[1]);
-#pragma unroll
-      for (int distance = 4; distance < 32; distance *= 2)
-        joined = Op::join(joined, __shfl_xor_sync(0xffffffffU, joined, distance));
-      if (lane < 4) store_shared(mine + 4 * fragment_col(each, lane, group, e), joined);
+    for (int i = 0; i < values; ++i) {
+      const int group = (begin + i) / each, e = (begin + i) % each;
+      v[i] = Op::join(first ? Op::term(x.at(0, group, e)) : Op::start,
+                      second ? Op::term(x.at(1, group, e)) : Op::start);
     }
+    join_down_lanes<Op, values>(v, lane);
+    const int value = begin + first_left<values>(lane);
+    store_shared(mine + 4 * fragment_col(each, lane, value / each, value % each), v[0]);
   }
   if (slab.strip + 1 < Slab::strips_per_warp) return;
   slab.tile_barrier();

@@ -26,12 +26,6 @@ template <class Epilogue, class = void>
 constexpr bool carries = false;
 template <class Epilogue>
 constexpr bool carries<Epilogue, decltype(void(Epilogue::carries))> = Epilogue::carries;
-// Columns of the widest tile whose loop has registers for such a state; wider ones stay unrolled.
-template <class Epilogue, class = void>
-constexpr int widest_loop = 256;
-template <class Epilogue>
-constexpr int widest_loop<Epilogue, decltype(void(Epilogue::widest_loop))> = Epilogue::widest_loop;
-
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
   using Config = Config_;
@@ -113,8 +107,7 @@ struct Sm90Layout {
   static constexpr bool busy_producer = batched || ragged ||
                                         Epilogue::tile_loads + Epilogue::col_loads > 2 ||
                                         Epilogue::col_loads > 1;
-  static constexpr bool loops =
-      rolls<Epilogue> && (!carries<Epilogue> || Config::tile_n <= widest_loop<Epilogue>);
+  static constexpr bool loops = rolls<Epilogue>;
   // A state that a loop carries needs the eight registers itself; a producer of groups of rows or
   // of batches cannot spare them.
   static constexpr bool needs_registers = loops && carries<Epilogue> && !batched && !ragged;

@@ -153,16 +153,23 @@ template <class T, class Value, class Shape, int index, class ByThreads, class S
 FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
                                ByThreads&& by_threads, Send&& send, Copy&& copy) {
   constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
+  // With two buffers, whoever has written one may write the other: its box was read before the
+  // barrier between them. Turned tiles and scales pass numbers round in a buffer before it is written.
+  constexpr bool one_barrier =
+      Shape::store_buffers == 2 && !Shape::turned && !Shape::Config::scaled;
   StoreQueue& queue = *slab.queue;
   const bool issuer = threadIdx.x % 128 == 0;
 #pragma unroll
   for (int part = 0; part < boxes; ++part) {
     const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
-    // The copy engine has read this buffer's last box; another's may still be under way.
-    if (issuer) tma_wait_read<Shape::store_buffers - 1>();
-    named_barrier(queue.barrier, 128);
+    if constexpr (!one_barrier) {
+      // The copy engine has read this buffer's last box; another's may still be under way.
+      if (issuer) tma_wait_read<Shape::store_buffers - 1>();
+      named_barrier(queue.barrier, 128);
+    }
     write_box<T>(buffer, static_cast<u32>(slab.row_in_tile) % 64, x, part);
     fence_to_async_proxy();
+    if (one_barrier && issuer) tma_wait_read<0>();
     named_barrier(queue.barrier, 128);
     const int col = slab.template first_col<Value::each>() + part * (Value::cols / boxes);
     if (by_threads(col)) {

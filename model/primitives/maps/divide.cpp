@@ -12,6 +12,6 @@ FUSELINE_DEVICE auto divide(const A& a, const B& b) {
   return map_2(a, b, [](float x, float z) { return x * fast_reciprocal(z); });
 }
 )",
-                                         .instructions = 5};
+                                         .instructions = 2};
 
 }  // namespace fuseline

@@ -9,6 +9,6 @@ namespace fuseline {
 constinit const MapFunction maps::exp{.name = "exp",
                                       .maths = of_one([](float x) { return std::exp(x); }),
                                       .exponential = true,
-                                      .instructions = 5};
+                                      .instructions = 2};
 
 }  // namespace fuseline

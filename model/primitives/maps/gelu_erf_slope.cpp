@@ -20,6 +20,6 @@ FUSELINE_DEVICE A gelu_erf_slope(const A& a) {
 }
 )",
     .exponential = true,
-    .instructions = 34};
+    .instructions = 24};
 
 }  // namespace fuseline

@@ -10,6 +10,6 @@ constinit const MapFunction maps::gelu_tanh{
     .maths = of_one([](float x) { return gelu_tanh_of(x); }),
     .text = "gelu({})",
     .exponential = true,
-    .instructions = 17};
+    .instructions = 8};
 
 }  // namespace fuseline

@@ -10,7 +10,7 @@ constinit const MapFunction maps::gelu_tanh_slope{
     .maths = of_one([](float x) { return gelu_tanh_slope_of(x); }),
     .text = "gelu_slope({})",
     .exponential = true,
-    .instructions = 23,
+    .instructions = 11,
     .holds = &maps::gelu_tanh};
 
 }  // namespace fuseline

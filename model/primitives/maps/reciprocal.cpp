@@ -7,6 +7,6 @@ namespace fuseline {
 constinit const MapFunction maps::reciprocal{.name = "reciprocal",
                                              .maths = of_one([](float x) { return 1.0F / x; }),
                                              .text = "1 / {}",
-                                             .instructions = 5};
+                                             .instructions = 1};
 
 }  // namespace fuseline

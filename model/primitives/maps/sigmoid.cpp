@@ -8,6 +8,6 @@ namespace fuseline {
 constinit const MapFunction maps::sigmoid{.name = "sigmoid",
                                           .maths = of_one([](float x) { return sigmoid_of(x); }),
                                           .exponential = true,
-                                          .instructions = 7};
+                                          .instructions = 4};
 
 }  // namespace fuseline

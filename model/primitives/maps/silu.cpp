@@ -8,6 +8,6 @@ namespace fuseline {
 constinit const MapFunction maps::silu{.name = "silu",
                                        .maths = of_one([](float x) { return x * sigmoid_of(x); }),
                                        .exponential = true,
-                                       .instructions = 8};
+                                       .instructions = 5};
 
 }  // namespace fuseline

@@ -22,6 +22,6 @@ FUSELINE_DEVICE A softplus(const A& a) {
 }
 )",
     .exponential = true,
-    .instructions = 14};
+    .instructions = 11};
 
 }  // namespace fuseline

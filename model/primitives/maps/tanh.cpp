@@ -15,6 +15,6 @@ FUSELINE_DEVICE A tanh(const A& a) {
 }
 )",
                                        .exponential = true,
-                                       .instructions = 10};
+                                       .instructions = 7};
 
 }  // namespace fuseline

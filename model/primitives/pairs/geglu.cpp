@@ -13,6 +13,6 @@ FUSELINE_HD auto geglu(const Pairs& pairs) {
   return join_pairs(pairs, [](float gate, float up) { return gelu_tanh_of(gate) * up; });
 }
 )",
-    .instructions = 18};
+    .instructions = 9};
 
 }  // namespace fuseline

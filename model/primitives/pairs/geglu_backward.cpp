@@ -21,6 +21,6 @@ FUSELINE_HD auto geglu_backward(const Pairs& pairs, const D& d) {
   });
 }
 )",
-    .instructions = 28};
+    .instructions = 15};
 
 }  // namespace fuseline

@@ -8,6 +8,6 @@ namespace fuseline {
 constinit const PairFunction pairs::swiglu{
     .name = "swiglu",
     .maths = joined_by([](float gate, float up) { return gate * sigmoid_of(gate) * up; }),
-    .instructions = 9};
+    .instructions = 6};
 
 }  // namespace fuseline

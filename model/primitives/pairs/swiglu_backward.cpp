@@ -14,6 +14,6 @@ constinit const PairFunction pairs::swiglu_backward{
       return GradientOfPair{.gate = d * up * (s + t * (1.0F - s)), .up = d * t, .again = t * up};
     }),
     .backward = true,
-    .instructions = 14};
+    .instructions = 11};
 
 }  // namespace fuseline

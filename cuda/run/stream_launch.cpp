@@ -2,6 +2,7 @@
 
 #include "cuda/run/stream_launch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,15 @@ Grid tile_grid(const StreamShape& s) {
   while (lanes < kWarp && lanes < wanted) lanes *= 2;
   std::int64_t across = 1;
   while (2 * across <= warps && across * lanes < wanted) across *= 2;
+  const std::int64_t narrowest = std::max<std::int64_t>(s.least_lanes, 8);
+  while (8 * (ceil_div(wanted, lanes * across) * lanes * across - wanted) >= wanted) {
+    if (across > 1)
+      across /= 2;
+    else if (lanes > narrowest)
+      lanes /= 2;
+    else
+      break;
+  }
   const std::int64_t down = warps / across * (kWarp / lanes) * unit_rows;
   return {ceil_div(wanted, lanes * across) * ceil_div(s.rows, down),
           bytes_of(std::array{narrow(s.rows), narrow(s.cols), narrow(lanes), narrow(across)})};

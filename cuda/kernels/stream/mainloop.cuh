@@ -43,7 +43,9 @@ struct PlaceOf<units, 0> {
   using type = TilePlace<units>;
 };
 // As many lanes and warps side by side as the columns need, `least_lanes` or more: their loads are
-// neighbours in memory.
+// neighbours in memory. Fewer where an eighth of them or more would stand behind the last column: 144
+// vectors keep nine times 16 lanes busy, and leave 112 of two times 128 idle. Eight lanes have a line
+// of 128 bytes.
 template <class Program>
 FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps, int least_lanes = 1) {
   const int wanted = ceil_div(thread_cols<Program>(cols), vector_cols);
@@ -51,6 +53,15 @@ FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps, int least_lanes 
   while (lanes < 32 && lanes < wanted) lanes *= 2;
   int across = 1;
   while (2 * across <= warps && across * lanes < wanted) across *= 2;
+  const int narrowest = max_of(least_lanes, 8);
+  while (8 * (ceil_div(wanted, lanes * across) * lanes * across - wanted) >= wanted) {
+    if (across > 1)
+      across /= 2;
+    else if (lanes > narrowest)
+      lanes /= 2;
+    else
+      break;
+  }
   return {rows, cols, lanes, across};
 }
 // Thread blocks of `warps` warps that cover the space.

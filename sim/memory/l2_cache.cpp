@@ -127,15 +127,22 @@ std::uint64_t L2Cache::page_key(std::uint32_t tensor, std::uint64_t row_block,
 }
 
 L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
-                                 std::uint64_t col_block, std::int64_t count, bool down) {
-  return {page,
-          static_cast<std::uint8_t>(col_block % kPageEdge * kPageEdge + row_block % kPageEdge),
-          static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
+                                 std::uint64_t col_block, std::int64_t count, bool down) const {
+  const bool by_rows = pages_[page].by_rows;
+  const std::uint64_t row = row_block % kPageEdge, col = col_block % kPageEdge;
+  return {page, static_cast<std::uint8_t>(by_rows ? row * kPageEdge + col : col * kPageEdge + row),
+          static_cast<std::uint8_t>(count),
+          static_cast<std::uint8_t>(down == by_rows ? kPageEdge : 1)};
 }
 
-std::uint32_t L2Cache::page_of(std::uint64_t key, ElementSize element) {
+// An empty page takes the order in which its first access goes over it.
+std::uint32_t L2Cache::page_of(std::uint64_t key, ElementSize element, bool by_rows) {
   const std::uint32_t number = pages_.page_of(key);
-  pages_[number].element = element;
+  Page& page = pages_[number];
+  if (page.chunks_here == 0) {
+    page.element = element;
+    page.by_rows = by_rows;
+  }
   return number;
 }
 
@@ -154,15 +161,16 @@ void L2Cache::access_line(const Line& line) {
     const std::uint64_t within = (line.down ? row : col) % kPageEdge;
     const std::int64_t length =
         std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
-    const std::uint32_t number = page_of(page_key(line.tensor, row, col), line.element);
+    const std::uint32_t number =
+        page_of(page_key(line.tensor, row, col), line.element, !line.down || line.count == 1);
     const Place place = place_of(number, row, col, length, line.down);
     const Parts parts = line.parts(done, length);
     Page& page = pages_[number];
-    const std::uint32_t latest = page.runs[place.first];
+    const std::uint32_t latest = page.is_here(place.first) ? page.runs[place.first] : 0;
     if (latest != 0 && repeats(latest, place, parts, kWrites)) {
       unlink(latest);
       link_newest(latest);
-    } else if (latest == 0 && nothing_is_here(page, place) &&
+    } else if (latest == 0 && page.nothing_is_here(place) &&
                length * kChunkEdge * kChunkEdge * line.element <= capacity_) {
       grown += bring_in<access>(place, parts, page);
     } else {
@@ -212,37 +220,13 @@ std::int64_t L2Cache::touch_all(const Line& line, std::int64_t done, const Place
   return grown;
 }
 
-bool L2Cache::nothing_is_here(const Page& page, const Place& place) {
-  std::uint32_t any = 0;
-  if (place.stride == 1) {
-    const std::uint32_t* const first = &page.runs[place.first];
-    for (std::size_t i = 0; i < place.count; ++i) any |= first[i];
-    return any == 0;
-  }
-  std::size_t at = place.first;
-  for (int i = 0; i < place.count; ++i, at += place.stride) any |= page.runs[at];
-  return any == 0;
-}
-
-// Says which run was the latest of `count` chunks.
-inline void L2Cache::set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
-                              std::uint32_t run) {
-  std::uint32_t* place = &page.runs[at];
-  if (stride == 1) {  // nearly always one line of memory
-    for (; count >= 4; count -= 4, place += 4) place[0] = place[1] = place[2] = place[3] = run;
-    for (; count > 0; --count) *place++ = run;
-    return;
-  }
-  for (; count > 0; --count, place += stride) *place = run;
-}
-
 // Chunks of which nothing is here and which all fit at once: older ones may then leave after all
 // have come in. Returns the bytes.
 template <L2Cache::Access access>
 std::int64_t L2Cache::bring_in(const Place& place, const Parts& parts, Page& page) {
   const std::uint32_t number = new_run(place, parts, access == Access::write);
   Run& run = runs_[number];
-  set_runs(page, place.first, place.stride, place.count, number);
+  page.come(place.first, place.stride, place.count, number);
   const std::int64_t each = parts.first.elements() * page.element;
   const bool equal = parts.first == parts.last && (place.count <= 2 || parts.first == parts.inner);
   std::int64_t bytes = place.count * each;
@@ -251,15 +235,16 @@ std::int64_t L2Cache::bring_in(const Place& place, const Parts& parts, Page& pag
   } else {
     std::int64_t elements = 0;
     std::size_t at = place.first;
+    auto& chunks = page.others().chunks;
     for (int i = 0; i < place.count; ++i, at += place.stride) {
       const ChunkPart part = i == 0 ? parts.first : i == place.count - 1 ? parts.last : parts.inner;
-      page.chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
+      chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
       elements += part.elements();
     }
     bytes = elements * page.element;
   }
   run.chunks_left = place.count;
-  page.chunks_here += place.count;
+  page.chunks_here = static_cast<std::uint16_t>(page.chunks_here + place.count);
   used_ += bytes;
   if (used_ > capacity_) evict_to_capacity();
   return bytes;
@@ -268,11 +253,13 @@ std::int64_t L2Cache::bring_in(const Place& place, const Parts& parts, Page& pag
 // Makes `run` the latest of the chunk. Returns how many elements came in.
 template <L2Cache::Access access>
 std::int64_t L2Cache::touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run) {
-  const std::uint32_t before = std::exchange(page.runs[at], run);
-  Chunk& chunk = page.chunks[at];
+  const std::uint32_t before = page.is_here(at) ? page.runs[at] : 0;
+  page.runs[at] = run;
+  Chunk& chunk = page.others().chunks[at];
   ++runs_[run].chunks_left;
   if (before == 0) {
     ++page.chunks_here;
+    page.set_here(at);
     chunk = {part, access == Access::write ? part : ChunkPart{}, 0};
     return part.elements();
   }
@@ -324,9 +311,9 @@ L2Cache::Chunk L2Cache::equal_chunk(const Run& run) {
 }
 
 L2Cache::Chunk L2Cache::chunk_at(const Page& page, std::size_t at) const {
-  if (page.runs[at] == 0) return {};
+  if (!page.is_here(at)) return {};
   const Run& run = runs_[page.runs[at]];
-  return run.equal_bytes > 0 ? equal_chunk(run) : page.chunks[at];
+  return run.equal_bytes > 0 ? equal_chunk(run) : page.rest->chunks[at];
 }
 
 L2Cache::OddChunk L2Cache::regions(const Chunk& chunk) const {
@@ -354,15 +341,15 @@ std::int64_t L2Cache::forget(Page& page, std::size_t at) {
   const std::int64_t dirty = dirty_elements(chunk) * page.element;
   used_ -= resident_elements(chunk) * page.element;
   if (chunk.odd != 0) drop_regions(chunk);
-  page.runs[at] = 0;
+  page.set_gone(at);
   --page.chunks_here;
   if (page.uncertain_here > 0) is_gone(page, at);
   return dirty;
 }
 
 void L2Cache::is_gone(Page& page, std::size_t at) {
-  if (!page.uncertain[at]) return;
-  page.uncertain[at] = false;
+  if (!page.rest->uncertain[at]) return;
+  page.rest->uncertain[at] = false;
   --page.uncertain_here;
   --uncertain_;
 }
@@ -377,7 +364,7 @@ inline void L2Cache::evict_equal_chunks(Run& run, Page& page) {
     bytes = std::int64_t{count} * run.equal_bytes;
   }
   const std::size_t first = run.first_left();
-  set_runs(page, first, run.stride, count, 0);
+  page.go(first, run.stride, count);
   if (page.uncertain_here > 0) {
     for (std::uint32_t i = 0; i < count; ++i) is_gone(page, first + i * std::size_t{run.stride});
   }
@@ -385,7 +372,7 @@ inline void L2Cache::evict_equal_chunks(Run& run, Page& page) {
   if (run.written) hbm_write_ += bytes;
   run.evicted = static_cast<std::uint8_t>(run.evicted + count);
   run.chunks_left = static_cast<std::uint8_t>(run.chunks_left - count);
-  page.chunks_here -= count;
+  page.chunks_here = static_cast<std::uint16_t>(page.chunks_here - count);
 }
 
 void L2Cache::evict_to_capacity() {
@@ -414,7 +401,7 @@ void L2Cache::evict_one_by_one(std::uint32_t number, Page& page) {
   Run& run = runs_[number];
   std::size_t at = run.first_left();
   for (; run.chunks_left > 0 && used_ > capacity_; ++run.evicted, at += run.stride) {
-    if (page.runs[at] != number) continue;
+    if (!page.is_here(at) || page.runs[at] != number) continue;
     hbm_write_ += forget(page, at);
     --run.chunks_left;
   }

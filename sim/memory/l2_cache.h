@@ -10,8 +10,6 @@
 //          run.
 #pragma once
 
-#include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +19,7 @@
 #include "model/graph.h"
 #include "sim/memory/chunk_region.h"
 #include "sim/memory/l2_contents.h"
+#include "sim/memory/l2_page.h"
 #include "sim/memory/l2_watcher.h"
 #include "sim/memory/page_table.h"
 
@@ -121,35 +120,17 @@ class L2Cache {
   [[nodiscard]] Bytes dirty(std::uint32_t tensor) const;
 
  private:
-  static constexpr std::uint64_t kPageEdge = 16;  // chunks
+  using Chunk = L2Chunk;
+  using Page = L2Page;
+  using Place = L2Place;
+  static constexpr std::uint64_t kPageEdge = Page::kEdge;
   static constexpr std::uint32_t kBlockBits = 22;
   static std::uint32_t tensor_of(std::uint64_t page_key) {
     return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
   }
 
-  // Nearly always what is resident of a chunk and what of it is dirty are rectangles, and lie here.
-  // Otherwise `resident` and `dirty` are empty, and `odd` is the place in odd_ where they are.
-  struct Chunk {
-    ChunkPart resident, dirty;
-    std::uint32_t odd = 0;
-  };
   struct OddChunk {
     ChunkRegion resident, dirty;
-  };
-  struct Page {
-    std::uint64_t key = 0;
-    ElementSize element{};
-    std::uint32_t chunks_here = 0;
-    std::uint32_t uncertain_here = 0;
-    std::bitset<kPageEdge * kPageEdge> uncertain;  // in the order of `runs`
-    // Column by column. The run of a chunk's latest access; 0 = the chunk is not here.
-    std::array<std::uint32_t, kPageEdge * kPageEdge> runs;
-    std::array<Chunk, kPageEdge * kPageEdge> chunks;  // unless the run says it of all its chunks
-  };
-  // Chunks of one page, in a row or one below the other.
-  struct Place {
-    std::uint32_t page;
-    std::uint8_t first, count, stride;
   };
   // What of the chunks of a run an access touches.
   struct Parts {
@@ -210,9 +191,6 @@ class L2Cache {
   std::int64_t bring_in(const Place& place, const Parts& parts, Page& page);
   template <Access access>
   std::int64_t touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run);
-  static bool nothing_is_here(const Page& page, const Place& place);
-  static void set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
-                       std::uint32_t run);
   template <Access access>
   std::int64_t add_to_partial(Chunk& chunk, ChunkPart part);
   void count_missed(std::uint32_t tensor, std::int64_t bytes);
@@ -241,9 +219,9 @@ class L2Cache {
 
   static std::uint64_t page_key(std::uint32_t tensor, std::uint64_t row_block,
                                 std::uint64_t col_block);
-  static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
-                        std::int64_t count, bool down);
-  std::uint32_t page_of(std::uint64_t key, ElementSize element);
+  [[nodiscard]] Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
+                               std::int64_t count, bool down) const;
+  std::uint32_t page_of(std::uint64_t key, ElementSize element, bool by_rows);
   template <class Visit>
   void for_each_page(Visit visit) const;
 

@@ -11,7 +11,7 @@ namespace fuseline {
 
 template <class Visit>
 void L2Cache::for_each_page(Visit visit) const {
-  pages_.for_each([&](Page& page) {
+  pages_.for_each([&](const Page& page) {
     if (page.chunks_here > 0) visit(page);
   });
 }
@@ -36,8 +36,10 @@ void L2Cache::check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin,
 
 void L2Cache::end_filling() {
   past_ = Past::replaced;
-  for_each_page([&](Page& page) {
-    for (std::size_t at = 0; at < page.runs.size(); ++at) page.uncertain[at] = page.runs[at] != 0;
+  pages_.for_each([&](Page& page) {
+    if (page.chunks_here == 0) return;
+    for (std::size_t at = 0; at < Page::kChunks; ++at)
+      page.others().uncertain[at] = page.is_here(at);
     page.uncertain_here = page.chunks_here;
     uncertain_ += page.chunks_here;
   });
@@ -47,9 +49,9 @@ void L2Cache::discard(std::uint32_t tensor) {
   for (std::uint32_t number = 1; number < pages_.end(); ++number) {
     Page& page = pages_[number];
     if (page.chunks_here == 0 || tensor_of(page.key) != tensor) continue;
-    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+    for (std::size_t at = 0; at < Page::kChunks; ++at) {
+      if (!page.is_here(at)) continue;
       const std::uint32_t run = page.runs[at];
-      if (run == 0) continue;
       forget(page, at);
       leave_run(run);
     }
@@ -59,10 +61,10 @@ void L2Cache::discard(std::uint32_t tensor) {
 
 void L2Cache::flush() {
   hbm_write_ += dirty().value();
-  for_each_page([&](Page& page) {
-    for (std::size_t at = 0; at < page.runs.size(); ++at) {
-      if (page.runs[at] == 0 || runs_[page.runs[at]].equal_bytes > 0) continue;
-      Chunk& chunk = page.chunks[at];
+  pages_.for_each([&](Page& page) {
+    for (std::size_t at = 0; at < Page::kChunks; ++at) {
+      if (!page.is_here(at) || runs_[page.runs[at]].equal_bytes > 0) continue;
+      Chunk& chunk = page.rest->chunks[at];
       chunk.dirty = {};
       if (chunk.odd != 0) bits_.clear(odd_[chunk.odd].dirty);
     }
@@ -87,7 +89,7 @@ Bytes L2Cache::resident(std::uint32_t tensor) const {
   std::int64_t bytes = 0;
   for_each_page([&](const Page& page) {
     if (tensor_of(page.key) != tensor) return;
-    for (std::size_t at = 0; at < page.runs.size(); ++at)
+    for (std::size_t at = 0; at < Page::kChunks; ++at)
       bytes += resident_elements(chunk_at(page, at)) * page.element;
   });
   return Bytes(bytes);
@@ -95,8 +97,7 @@ Bytes L2Cache::resident(std::uint32_t tensor) const {
 
 std::int64_t L2Cache::dirty_bytes(const Page& page) const {
   std::int64_t elements = 0;
-  for (std::size_t at = 0; at < page.runs.size(); ++at)
-    elements += dirty_elements(chunk_at(page, at));
+  for (std::size_t at = 0; at < Page::kChunks; ++at) elements += dirty_elements(chunk_at(page, at));
   return elements * page.element;
 }
 
@@ -120,10 +121,10 @@ std::vector<HeldChunk> L2Cache::held() const {
   for_each_page([&](const Page& page) {
     const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
     const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
-    for (std::size_t at = 0; at < page.runs.size(); ++at) {
-      if (page.runs[at] == 0) continue;
-      all.push_back({tensor_of(page.key), row + static_cast<std::uint32_t>(at % kPageEdge),
-                     col + static_cast<std::uint32_t>(at / kPageEdge),
+    for (std::size_t at = 0; at < Page::kChunks; ++at) {
+      if (!page.is_here(at)) continue;
+      all.push_back({tensor_of(page.key), row + static_cast<std::uint32_t>(page.row(at)),
+                     col + static_cast<std::uint32_t>(page.col(at)),
                      dirty_elements(chunk_at(page, at)) > 0});
     }
   });
@@ -131,9 +132,9 @@ std::vector<HeldChunk> L2Cache::held() const {
 }
 
 void L2Cache::clear() {
-  for_each_page([](Page& page) {
-    page.runs.fill(0);
-    page.uncertain.reset();
+  pages_.for_each([](Page& page) {
+    page.here.fill(0);
+    if (page.uncertain_here > 0) page.rest->uncertain.reset();
     page.chunks_here = page.uncertain_here = 0;
   });
   pages_.free_all();
@@ -171,11 +172,11 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
     const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
     const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
     const std::uint32_t tensor = number_of(tensor_of(page.key), page.element);
-    const bool down = run.stride == 1;
+    const bool down = page.is_down(run.stride);
     bool joins = false;  // the chunk before is in the last piece
     std::size_t at = run.first_left();
     for (int i = run.evicted; i < run.count; ++i, at += run.stride) {
-      if (page.runs[at] != number) {
+      if (!page.is_here(at) || page.runs[at] != number) {
         joins = false;
         continue;
       }
@@ -186,9 +187,9 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
         ++out.pieces.back().count;
         continue;
       }
-      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(at % kPageEdge),
-                            col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
-                            chunk.resident, chunk.dirty});
+      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(page.row(at)),
+                            col + static_cast<std::uint32_t>(page.col(at)), 1, down, chunk.resident,
+                            chunk.dirty});
       joins = true;
       if (run.equal_bytes > 0 && run.is_whole()) {
         out.pieces.back().count = run.chunks_left;
@@ -206,7 +207,8 @@ void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t>
   for (const L2Contents::Piece& piece : contents.pieces) {
     const ElementSize element = contents.elements[piece.tensor];
     const std::uint32_t number =
-        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element);
+        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element,
+                !piece.down || piece.count == 1);
     Page& page = pages_[number];
     const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
     const bool written = piece.dirty == piece.resident;
@@ -217,13 +219,14 @@ void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t>
     const bool equal = (written || piece.dirty == ChunkPart{}) &&
                        each <= std::numeric_limits<std::uint16_t>::max();
     if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
-    std::size_t at = place.first;
-    for (int i = 0; i < place.count; ++i, at += place.stride) {
-      page.runs[at] = run;
-      page.chunks[at] = {piece.resident, piece.dirty, 0};
+    page.come(place.first, place.stride, place.count, run);
+    if (!equal) {
+      std::size_t at = place.first;
+      for (int i = 0; i < place.count; ++i, at += place.stride)
+        page.others().chunks[at] = {piece.resident, piece.dirty, 0};
     }
     runs_[run].chunks_left = place.count;
-    page.chunks_here += place.count;
+    page.chunks_here = static_cast<std::uint16_t>(page.chunks_here + place.count);
     used_ += place.count * each;
   }
 }

@@ -105,7 +105,7 @@ TEST(L2LateEviction, GemmsOfRandomShapesMoveTheSameWaveByWave) {
     GemmTile tile{.m = 64 * random.from_to(1, 3), .n = 64 * random.from_to(1, 4)};
     if (random.one_in(4)) tile.split_k = 2;
     const GemmWalk gemm{problem, tile, random.from_to(4, 60), random.from_to(1, 12),
-                        random.one_in(2) ? 0.14 : 0};
+                        random.one_in(2) ? 8.0 : 0.0};
     Both both{Bytes(random.from_to(100'000, 6'000'000))};
     // Twice, so that the second finds what the first left.
     for (int again = 0; again < 2; ++again) {

@@ -51,6 +51,7 @@ set(only_optimised
   sim/judge/band_fit_test.cpp
   sim/judge/here_test.cpp
   sim/memory/l2_cache_test.cpp
+  sim/memory/l2_late_eviction_test.cpp
   sim/nests/product_traffic_test.cpp
   sim/programs/check_results_at_full_size_test.cpp
   sim/programs/random_programs_test.cpp

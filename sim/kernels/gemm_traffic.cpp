@@ -163,13 +163,15 @@ std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& p
 }
 
 // A wave reads its panels along k, at about the same depth at the same time. Nothing keeps thread
-// blocks together: half of them, every other unit, fall behind by a part of the way that they have
-// gone. What they read late L2 may have lost. Where all that is read in between fits into a part of
-// L2 the delay changes nothing, and the wave is read in lockstep.
+// blocks together: half of them, every other unit, fall behind, and no wave brings them together
+// again. Each step is late by chance, so that the distance grows with the root of the way that they
+// have gone along k since the kernel began. What they read late L2 may have lost. Where all that is
+// read in between fits into a part of L2 the delay changes nothing, and the wave is read in
+// lockstep.
 class WaveReader {
  public:
   WaveReader(const GemmProblem& problem, double drift)
-      : problem_(&problem), drift_(drift), all_(problem), ahead_(problem), behind_(problem) {}
+      : problem_(&problem), of_one_(drift), all_(problem), ahead_(problem), behind_(problem) {}
 
   void clear() {
     for (WavePanels* panels : {&all_, &ahead_, &behind_}) panels->clear();
@@ -178,7 +180,7 @@ class WaveReader {
   }
   void add(const GemmUnit& unit) {
     all_.add(unit);
-    if (drift_ > 0) (units_ % 2 == 0 ? ahead_ : behind_).add(unit);
+    if (of_one_ > 0) (units_ % 2 == 0 ? ahead_ : behind_).add(unit);
     ++units_;
   }
   [[nodiscard]] Bytes distinct() { return bytes_of(*problem_, all_.distinct()); }
@@ -196,19 +198,20 @@ class WaveReader {
   // After read(): what of the operands was missed, scales apart.
   [[nodiscard]] Bytes missed() const { return missed_.a + missed_.b - missed_.scales; }
 
-  // Returns the number of blocks of 64 rows and a step of 64 along k.
-  std::int64_t read(std::int64_t depth, L2Cache& cache) {
+  // Of so many waves before it. Returns the number of blocks of 64 rows and a step of 64 along k.
+  std::int64_t read(std::int64_t depth, std::int64_t waves_before, L2Cache& cache) {
     constexpr double kSurelyKept = 0.25;  // of L2
-    const double between = distinct().as_double() * drift_;
+    const double drift = share_of_way(depth, waves_before);
+    const double between = distinct().as_double() * drift;
     const bool drifts =
-        units_ > 1 && drift_ > 0 && between > kSurelyKept * cache.capacity().as_double();
+        units_ > 1 && drift > 0 && between > kSurelyKept * cache.capacity().as_double();
     const std::vector<Panel> none;
     const std::vector<Panel>& first = drifts ? ahead_.distinct() : all_.distinct();
     const std::vector<Panel>& second = drifts ? behind_.distinct() : none;
     std::int64_t reads = 0, late = 0;
     for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
       reads += read_panels(*problem_, first, k, cache, missed_);
-      const auto reached = static_cast<std::int64_t>(static_cast<double>(k) * (1 - drift_));
+      const auto reached = static_cast<std::int64_t>(static_cast<double>(k) * (1 - drift));
       for (; drifts && late < reached; late += kChunkEdge)
         reads += read_panels(*problem_, second, late, cache, missed_);
     }
@@ -218,8 +221,16 @@ class WaveReader {
   }
 
  private:
+  // By which who is behind is behind at the end of a wave, in which all go as far as in this one.
+  [[nodiscard]] double share_of_way(std::int64_t depth, std::int64_t waves_before) const {
+    constexpr double kMost = 0.9;
+    const auto way = static_cast<double>(depth);
+    return std::min(kMost, of_one_ * std::sqrt(way * static_cast<double>(waves_before + 1)) /
+                               std::max(1.0, way));
+  }
+
   const GemmProblem* problem_;
-  double drift_;
+  double of_one_;  // elements of k behind after one element
   WavePanels all_, ahead_, behind_;
   Missed missed_;
   std::int64_t units_ = 0;
@@ -331,7 +342,7 @@ WalkTraffic walk_waves(const GemmProblem& problem, const GemmTile& tile,
       traffic.repeated = {{first, index + 1}, {first / 2, first}};
       continue;
     }
-    chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
+    chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, index, cache);
     if (index == 0) wave.found = panels.found();
     for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
       if (is_tail_part(problem, tile, unit)) move_tail_sums(problem, tile, unit, cache);

@@ -16,7 +16,8 @@ namespace fuseline {
 // Runs the schedule through the cache. The clusters of a wave advance through k together, so each
 // distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the wave's
 // end, and their dirty bytes stay in the cache for the kernels after this one. `drift`: every other
-// cluster falls behind by so much of its way, and asks for its chunks late.
+// cluster falls behind, by so many elements of k after one and by the root of the way times as many
+// later on, and asks for its chunks late.
 // `hbm_of_step`: who is ahead waits for HBM and is caught up with where HBM moves no more than this
 // while a k step lasts. Of its operands, scales apart, a wave then misses at most what is distinct
 // in it. 0: nothing is known.
@@ -30,7 +31,7 @@ struct GemmWalk {
   GemmTile tile;
   std::int64_t blocks_at_once = 1;  // thread blocks
   std::int64_t raster_group = 1;    // tiles
-  double drift = 0;                 // of the way along k that every other cluster falls behind
+  double drift = 0;                 // elements of k that half of the clusters are behind after one
   Bytes hbm_of_step = {};           // that HBM moves while a k step lasts
 };
 GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order

@@ -18,16 +18,20 @@ ChunkRegion rectangle(ChunkPart part) {
 // What a range touches in one direction: `count` blocks from `first` on, all of each block but for
 // the ends of the range.
 struct Span {
-  std::int64_t first, count;
+  std::uint32_t first, count;
   std::uint8_t begin, end;  // of the range, within the first block and within the last
 
   Span(std::int64_t range_begin, std::int64_t range_end)
-      : first(range_begin / kChunkEdge),
-        count((range_end - 1) / kChunkEdge + 1 - first),
-        begin(static_cast<std::uint8_t>(range_begin - first * kChunkEdge)),
-        end(static_cast<std::uint8_t>(range_end - (first + count - 1) * kChunkEdge)) {}
-  [[nodiscard]] std::uint8_t begin_in(std::int64_t i) const { return i == 0 ? begin : 0; }
-  [[nodiscard]] std::uint8_t end_in(std::int64_t i) const { return i == count - 1 ? end : kWhole; }
+      : first(static_cast<std::uint32_t>(block(range_begin))),
+        count(static_cast<std::uint32_t>(block(range_end - 1) + 1 - block(range_begin))),
+        begin(static_cast<std::uint8_t>(static_cast<std::uint64_t>(range_begin) % kChunkEdge)),
+        end(static_cast<std::uint8_t>(static_cast<std::uint64_t>(range_end - 1) % kChunkEdge + 1)) {
+  }
+  [[nodiscard]] std::uint8_t begin_in(std::uint32_t i) const { return i == 0 ? begin : 0; }
+  [[nodiscard]] std::uint8_t end_in(std::uint32_t i) const { return i == count - 1 ? end : kWhole; }
+  static std::uint64_t block(std::int64_t at) {
+    return static_cast<std::uint64_t>(at) / kChunkEdge;
+  }
 
   static constexpr std::uint8_t kWhole = kChunkEdge;
 };
@@ -40,9 +44,9 @@ Bytes CachedMatrix::chunk_bytes(std::int64_t row_block, std::int64_t col_block) 
   return Bytes(height * width * element);
 }
 
-L2Cache::L2Cache(Bytes effective_capacity)
-    : capacity_(effective_capacity.value()), runs_(1), odd_(1) {
+L2Cache::L2Cache(Bytes effective_capacity) : capacity_(effective_capacity.value()), odd_(1) {
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
+  set_limit();
 }
 
 void L2Cache::read(ChunkKey key, ChunkPart part, ElementSize element) {
@@ -78,8 +82,8 @@ void L2Cache::access_rows(const CachedMatrix& m, std::int64_t row_begin, std::in
 
 template <L2Cache::Access access>
 void L2Cache::access_chunk(ChunkKey key, ChunkPart part, ElementSize element) {
-  access_line<access>(
-      {key.tensor, element, key.row_block, key.col_block, 1, false, part, part, part});
+  access_line<access, false>({key.tensor, key.row_block, key.col_block, 1, part, part, part},
+                             element);
 }
 
 // Ranges one block wide are lines downwards, as a GEMM reads its operands; others go row by row.
@@ -92,83 +96,84 @@ void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::i
   if (past_ == Past::filling) check_whole_chunks(m, row_begin, row_end, col_begin, col_end);
   const Span rows(row_begin, row_end);
   const Span cols(col_begin, col_end);
-  const auto part = [&](std::int64_t row, std::int64_t col) {
+  FUSELINE_ASSERT(m.tensor >> kTensorBits == 0 && (rows.first + rows.count) >> kBlockBits == 0 &&
+                      (cols.first + cols.count) >> kBlockBits == 0,
+                  "chunk key out of range");
+  const auto part = [&](std::uint32_t row, std::uint32_t col) {
     return ChunkPart{rows.begin_in(row), rows.end_in(row), cols.begin_in(col), cols.end_in(col)};
   };
   if (cols.count == 1) {
-    access_line<access>({m.tensor,
-                         m.element,
-                         rows.first,
-                         cols.first,
-                         rows.count,
-                         true,
-                         part(0, 0),
-                         {0, Span::kWhole, cols.begin, cols.end},
-                         part(rows.count - 1, 0)});
+    access_line<access, true>(
+        {m.tensor, cols.first, rows.first, rows.count, part(0, 0),
+         ChunkPart{0, Span::kWhole, cols.begin, cols.end}, part(rows.count - 1, 0)},
+        m.element);
     return;
   }
-  for (std::int64_t row = 0; row < rows.count; ++row) {
-    access_line<access>({m.tensor,
-                         m.element,
-                         rows.first + row,
-                         cols.first,
-                         cols.count,
-                         false,
-                         part(row, 0),
-                         {rows.begin_in(row), rows.end_in(row), 0, Span::kWhole},
-                         part(row, cols.count - 1)});
+  for (std::uint32_t row = 0; row < rows.count; ++row) {
+    access_line<access, false>({m.tensor, rows.first + row, cols.first, cols.count, part(row, 0),
+                                ChunkPart{rows.begin_in(row), rows.end_in(row), 0, Span::kWhole},
+                                part(row, cols.count - 1)},
+                               m.element);
   }
 }
 
-std::uint64_t L2Cache::page_key(std::uint32_t tensor, std::uint64_t row_block,
-                                std::uint64_t col_block) {
-  return std::uint64_t{tensor} << (2 * kBlockBits) | row_block / kPageEdge << kBlockBits |
-         col_block / kPageEdge;
+// The part of a line that lies in one page. An empty page takes the order in which its first access
+// goes over it.
+template <bool down>
+inline L2Cache::Piece L2Cache::piece_of(const Line& line, std::uint32_t done, ElementSize element) {
+  constexpr std::uint32_t kEdge = Page::kEdge;
+  const std::uint32_t along = line.begin + done;
+  const std::uint32_t within = along % kEdge;
+  const std::uint32_t length = std::min(line.count - done, kEdge - within);
+  const std::uint32_t number = pages_.page_of(down ? page_key(line.tensor, along, line.block)
+                                                   : page_key(line.tensor, line.block, along));
+  Page& page = pages_[number];
+  if (page.chunks_here == 0) {
+    page.element = element;
+    page.by_rows = !down || line.count == 1;
+  }
+  const bool side_by_side = page.by_rows != down;
+  const std::uint32_t other = line.block % kEdge;
+  Piece piece;
+  piece.place = {
+      number,
+      static_cast<std::uint8_t>(side_by_side ? other * kEdge + within : within * kEdge + other),
+      static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(side_by_side ? 1 : kEdge)};
+  piece.first = done == 0 ? line.first : done == line.count - 1 ? line.last : line.inner;
+  piece.inner = line.inner;
+  piece.last = length == 1 ? piece.first : done + length == line.count ? line.last : line.inner;
+  return piece;
 }
 
-L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
-                                 std::uint64_t col_block, std::int64_t count, bool down) {
-  return {page,
-          static_cast<std::uint8_t>(col_block % kPageEdge * kPageEdge + row_block % kPageEdge),
-          static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
-}
-
-std::uint32_t L2Cache::page_of(std::uint64_t key, ElementSize element) {
-  const std::uint32_t number = pages_.page_of(key);
-  pages_[number].element = element;
-  return number;
-}
+template L2Cache::Piece L2Cache::piece_of<true>(const Line&, std::uint32_t, ElementSize);
+template L2Cache::Piece L2Cache::piece_of<false>(const Line&, std::uint32_t, ElementSize);
 
 // Page by page.
-template <L2Cache::Access access>
-void L2Cache::access_line(const Line& line) {
-  FUSELINE_ASSERT(line.tensor >> kTensorBits == 0 &&
-                      (line.row_block + (line.down ? line.count : 1)) >> kBlockBits == 0 &&
-                      (line.col_block + (line.down ? 1 : line.count)) >> kBlockBits == 0,
-                  "chunk key out of range");
-  constexpr bool kWrites = access == Access::write;
+template <L2Cache::Access access, bool down>
+inline void L2Cache::access_line(const Line& line, ElementSize element) {
+  const std::int64_t whole_chunk = kChunkEdge * kChunkEdge * element;
   std::int64_t grown = 0;
-  for (std::int64_t done = 0; done < line.count;) {
-    const auto row = static_cast<std::uint64_t>(line.row_block + (line.down ? done : 0));
-    const auto col = static_cast<std::uint64_t>(line.col_block + (line.down ? 0 : done));
-    const std::uint64_t within = (line.down ? row : col) % kPageEdge;
-    const std::int64_t length =
-        std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
-    const std::uint32_t number = page_of(page_key(line.tensor, row, col), line.element);
-    const Place place = place_of(number, row, col, length, line.down);
-    const Parts parts = line.parts(done, length);
-    Page& page = pages_[number];
-    const std::uint32_t latest = page.runs[place.first];
-    if (latest != 0 && repeats(latest, place, parts, kWrites)) {
-      unlink(latest);
-      link_newest(latest);
-    } else if (latest == 0 && nothing_is_here(page, place) &&
-               length * kChunkEdge * kChunkEdge * line.element <= capacity_) {
-      grown += bring_in<access>(place, parts, page);
+  for (std::uint32_t done = 0; done < line.count;) {
+    const Piece piece = piece_of<down>(line, done, element);
+    Page& page = pages_[piece.place.page];
+    const std::int64_t asked = piece.place.count * whole_chunk;
+    // What is not here with those that should have left is not here without them.
+    if (page.nothing_is_here(piece.place) && asked <= capacity_) {
+      grown += bring_in<access>(piece, page);
     } else {
-      grown += touch_all<access>(line, done, place, parts);
+      const std::uint32_t same = repeated<access>(piece, page);
+      const bool owes = used_ > capacity_;
+      if (owes && (same == 0 || !is_surely_kept(runs_[same]))) {
+        evict_to_capacity();
+        continue;
+      }
+      if (same != 0)
+        runs_.make_newest(same, asked_steps());
+      else
+        grown += touch_all<access>(piece);
     }
-    done += length;
+    asked_ += asked;
+    done += piece.place.count;
   }
   if (access == Access::read && grown > 0) {
     hbm_read_ += grown;
@@ -176,27 +181,30 @@ void L2Cache::access_line(const Line& line) {
   }
 }
 
-// Whether the run's access was the same one, and the latest of all its chunks.
-bool L2Cache::repeats(std::uint32_t number, const Place& place, const Parts& parts,
-                      bool writes) const {
-  const Run& run = runs_[number];
-  return run.first == place.first && run.count == place.count && run.stride == place.stride &&
-         run.chunks_left == place.count && run.parts == parts && (run.written || !writes);
+// The run that was the same access, and is the latest of all its chunks; 0: none.
+template <L2Cache::Access access>
+inline std::uint32_t L2Cache::repeated(const Piece& piece, const Page& page) const {
+  if (!page.is_here(piece.place.first)) return 0;
+  const std::uint32_t latest = page.runs[piece.place.first];
+  const Run& run = runs_[latest];
+  const bool same = run.is_at(piece.place) && run.chunks_left == piece.place.count &&
+                    run.first_part == piece.first && run.last_part == piece.last &&
+                    (run.written || access == Access::read);
+  return same ? latest : 0;
 }
 
-// Chunks some of which may be here. Those at `place` are the line's from `done` on. Returns the
-// bytes that came in.
+// Chunks some of which may be here. Returns the bytes that came in.
 template <L2Cache::Access access>
-std::int64_t L2Cache::touch_all(const Line& line, std::int64_t done, const Place& place,
-                                const Parts& parts) {
-  const std::uint32_t run = new_run(place, parts, access == Access::write);
+std::int64_t L2Cache::touch_all(const Piece& piece) {
+  const Place& place = piece.place;
+  const std::uint32_t run =
+      runs_.add(place, piece.first, piece.last, access == Access::write, asked_steps());
   Page& page = pages_[place.page];
   std::int64_t grown = 0;
   current_ = run;
   std::size_t at = place.first;
-  for (int i = 0; i < place.count; ++i, at += place.stride) {
-    const ChunkPart part = line.part(done + i);
-    const std::int64_t bytes = touch<access>(page, at, part, run) * line.element;
+  for (std::uint32_t i = 0; i < place.count; ++i, at += place.stride) {
+    const std::int64_t bytes = touch<access>(page, at, piece.part(i), run) * page.element;
     if (bytes == 0) continue;
     grown += bytes;
     used_ += bytes;
@@ -205,79 +213,59 @@ std::int64_t L2Cache::touch_all(const Line& line, std::int64_t done, const Place
   current_ = 0;
   // Chunks that are larger than the whole cache have left it already.
   if (runs_[run].chunks_left == 0) {
-    unlink(run);
-    free_run(run);
+    runs_.remove(run);
     if (page.chunks_here == 0) pages_.free(place.page);
   }
   return grown;
 }
 
-bool L2Cache::nothing_is_here(const Page& page, const Place& place) {
-  std::uint32_t any = 0;
-  if (place.stride == 1) {
-    const std::uint32_t* const first = &page.runs[place.first];
-    for (std::size_t i = 0; i < place.count; ++i) any |= first[i];
-    return any == 0;
-  }
-  std::size_t at = place.first;
-  for (int i = 0; i < place.count; ++i, at += place.stride) any |= page.runs[at];
-  return any == 0;
-}
-
-// Says which run was the latest of `count` chunks.
-inline void L2Cache::set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
-                              std::uint32_t run) {
-  std::uint32_t* place = &page.runs[at];
-  if (stride == 1) {  // nearly always one line of memory
-    for (; count >= 4; count -= 4, place += 4) place[0] = place[1] = place[2] = place[3] = run;
-    for (; count > 0; --count) *place++ = run;
-    return;
-  }
-  for (; count > 0; --count, place += stride) *place = run;
-}
-
 // Chunks of which nothing is here and which all fit at once: older ones may then leave after all
 // have come in. Returns the bytes.
 template <L2Cache::Access access>
-std::int64_t L2Cache::bring_in(const Place& place, const Parts& parts, Page& page) {
-  const std::uint32_t number = new_run(place, parts, access == Access::write);
+inline std::int64_t L2Cache::bring_in(const Piece& piece, Page& page) {
+  const Place& place = piece.place;
+  const std::uint32_t number =
+      runs_.add(place, piece.first, piece.last, access == Access::write, asked_steps());
   Run& run = runs_[number];
-  set_runs(page, place.first, place.stride, place.count, number);
-  const std::int64_t each = parts.first.elements() * page.element;
-  const bool equal = parts.first == parts.last && (place.count <= 2 || parts.first == parts.inner);
+  page.come(place.first, place.stride, place.count, number);
+  const std::int64_t each = piece.first.elements() * page.element;
+  const bool equal = piece.first == piece.last && (place.count <= 2 || piece.first == piece.inner);
   std::int64_t bytes = place.count * each;
   if (equal && each <= std::numeric_limits<std::uint16_t>::max()) {
     run.equal_bytes = static_cast<std::uint16_t>(each);
   } else {
     std::int64_t elements = 0;
     std::size_t at = place.first;
-    for (int i = 0; i < place.count; ++i, at += place.stride) {
-      const ChunkPart part = i == 0 ? parts.first : i == place.count - 1 ? parts.last : parts.inner;
-      page.chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
+    auto& chunks = page.others().chunks;
+    for (std::uint32_t i = 0; i < place.count; ++i, at += place.stride) {
+      const ChunkPart part = piece.part(i);
+      chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
       elements += part.elements();
     }
     bytes = elements * page.element;
   }
   run.chunks_left = place.count;
-  page.chunks_here += place.count;
+  page.chunks_here = static_cast<std::uint16_t>(page.chunks_here + place.count);
   used_ += bytes;
-  if (used_ > capacity_) evict_to_capacity();
+  if (used_ > limit_) evict_to_capacity();
   return bytes;
 }
 
 // Makes `run` the latest of the chunk. Returns how many elements came in.
 template <L2Cache::Access access>
 std::int64_t L2Cache::touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run) {
-  const std::uint32_t before = std::exchange(page.runs[at], run);
-  Chunk& chunk = page.chunks[at];
+  const std::uint32_t before = page.is_here(at) ? page.runs[at] : 0;
+  page.runs[at] = run;
+  Chunk& chunk = page.others().chunks[at];
   ++runs_[run].chunks_left;
   if (before == 0) {
     ++page.chunks_here;
+    page.set_here(at);
     chunk = {part, access == Access::write ? part : ChunkPart{}, 0};
     return part.elements();
   }
   if (runs_[before].equal_bytes > 0) chunk = equal_chunk(runs_[before]);
-  leave_run(before);
+  runs_.leave(before);
   if (chunk.odd == 0 && contains(chunk.resident, part)) {
     if (access == Access::read || contains(chunk.dirty, part)) return 0;
     if (contains(part, chunk.dirty)) {
@@ -320,13 +308,13 @@ void L2Cache::count_missed(std::uint32_t tensor, std::int64_t bytes) {
 }
 
 L2Cache::Chunk L2Cache::equal_chunk(const Run& run) {
-  return {run.parts.first, run.written ? run.parts.first : ChunkPart{}, 0};
+  return {run.first_part, run.written ? run.first_part : ChunkPart{}, 0};
 }
 
 L2Cache::Chunk L2Cache::chunk_at(const Page& page, std::size_t at) const {
-  if (page.runs[at] == 0) return {};
+  if (!page.is_here(at)) return {};
   const Run& run = runs_[page.runs[at]];
-  return run.equal_bytes > 0 ? equal_chunk(run) : page.chunks[at];
+  return run.equal_bytes > 0 ? equal_chunk(run) : page.rest->chunks[at];
 }
 
 L2Cache::OddChunk L2Cache::regions(const Chunk& chunk) const {
@@ -354,17 +342,31 @@ std::int64_t L2Cache::forget(Page& page, std::size_t at) {
   const std::int64_t dirty = dirty_elements(chunk) * page.element;
   used_ -= resident_elements(chunk) * page.element;
   if (chunk.odd != 0) drop_regions(chunk);
-  page.runs[at] = 0;
+  page.set_gone(at);
   --page.chunks_here;
   if (page.uncertain_here > 0) is_gone(page, at);
   return dirty;
 }
 
 void L2Cache::is_gone(Page& page, std::size_t at) {
-  if (!page.uncertain[at]) return;
-  page.uncertain[at] = false;
+  if (!page.rest->uncertain[at]) return;
+  page.rest->uncertain[at] = false;
   --page.uncertain_here;
   --uncertain_;
+}
+
+// At most so many bytes came in or were touched after it as there are in the cache with it.
+inline bool L2Cache::is_surely_kept(const Run& run) const {
+  const std::uint32_t steps = asked_steps() - run.asked_before + 1;
+  return std::int64_t{steps} * kAskedStep <= capacity_;
+}
+
+// Where somebody watches, or what was here before the cache filled up is told apart, all leave at
+// once.
+void L2Cache::set_limit() {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  const bool at_once = watcher_ != nullptr || past_ == Past::filling;
+  limit_ = capacity_ + (at_once ? 0 : std::min(kMost, capacity_ / 16));
 }
 
 // Of a run that no chunk has left for another: as many as must go.
@@ -377,7 +379,7 @@ inline void L2Cache::evict_equal_chunks(Run& run, Page& page) {
     bytes = std::int64_t{count} * run.equal_bytes;
   }
   const std::size_t first = run.first_left();
-  set_runs(page, first, run.stride, count, 0);
+  page.go(first, run.stride, count);
   if (page.uncertain_here > 0) {
     for (std::uint32_t i = 0; i < count; ++i) is_gone(page, first + i * std::size_t{run.stride});
   }
@@ -385,14 +387,15 @@ inline void L2Cache::evict_equal_chunks(Run& run, Page& page) {
   if (run.written) hbm_write_ += bytes;
   run.evicted = static_cast<std::uint8_t>(run.evicted + count);
   run.chunks_left = static_cast<std::uint8_t>(run.chunks_left - count);
-  page.chunks_here -= count;
+  page.chunks_here = static_cast<std::uint16_t>(page.chunks_here - count);
 }
 
 void L2Cache::evict_to_capacity() {
+  if (used_ <= capacity_) return;
   if (past_ == Past::filling) end_filling();
   const std::int64_t before = used_;
   while (used_ > capacity_) {
-    const std::uint32_t oldest = runs_[0].newer;
+    const std::uint32_t oldest = runs_.oldest();
     Run& run = runs_[oldest];
     const std::uint32_t number = run.page;
     Page& page = pages_[number];
@@ -402,8 +405,7 @@ void L2Cache::evict_to_capacity() {
       evict_one_by_one(oldest, page);
     }
     if (run.chunks_left > 0 || oldest == current_) continue;
-    unlink(oldest);
-    free_run(oldest);
+    runs_.remove(oldest);
     // The page of the access that goes on may be empty only for now.
     if (page.chunks_here == 0 && number != runs_[current_].page) pages_.free(number);
   }
@@ -414,50 +416,10 @@ void L2Cache::evict_one_by_one(std::uint32_t number, Page& page) {
   Run& run = runs_[number];
   std::size_t at = run.first_left();
   for (; run.chunks_left > 0 && used_ > capacity_; ++run.evicted, at += run.stride) {
-    if (page.runs[at] != number) continue;
+    if (!page.is_here(at) || page.runs[at] != number) continue;
     hbm_write_ += forget(page, at);
     --run.chunks_left;
   }
-}
-
-std::uint32_t L2Cache::new_run(const Place& place, const Parts& parts, bool written) {
-  if (free_run_ == 0) {
-    free_run_ = static_cast<std::uint32_t>(runs_.size());
-    runs_.emplace_back();
-  }
-  const std::uint32_t number = free_run_;
-  Run& run = runs_[number];
-  free_run_ = run.older;
-  ++used_runs_;
-  run = {place.page, place.first, place.count, place.stride, 0, 0, written, 0, parts, 0, 0};
-  link_newest(number);
-  return number;
-}
-
-void L2Cache::free_run(std::uint32_t run) {
-  runs_[run].older = free_run_;
-  free_run_ = run;
-  --used_runs_;
-}
-
-void L2Cache::link_newest(std::uint32_t run) {
-  const std::uint32_t second = runs_[0].older;
-  runs_[run].newer = 0;
-  runs_[run].older = second;
-  runs_[second].newer = run;
-  runs_[0].older = run;
-}
-
-void L2Cache::unlink(std::uint32_t run) {
-  runs_[runs_[run].newer].older = runs_[run].older;
-  runs_[runs_[run].older].newer = runs_[run].newer;
-}
-
-// One of its chunks has a later access, or is gone.
-void L2Cache::leave_run(std::uint32_t run) {
-  if (--runs_[run].chunks_left > 0) return;
-  unlink(run);
-  free_run(run);
 }
 
 }  // namespace fuseline

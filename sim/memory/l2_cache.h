@@ -10,8 +10,6 @@
 //          run.
 #pragma once
 
-#include <array>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +19,8 @@
 #include "model/graph.h"
 #include "sim/memory/chunk_region.h"
 #include "sim/memory/l2_contents.h"
+#include "sim/memory/l2_page.h"
+#include "sim/memory/l2_runs.h"
 #include "sim/memory/l2_watcher.h"
 #include "sim/memory/page_table.h"
 
@@ -83,7 +83,7 @@ class L2Cache {
   // accesses since have filled it (then all that is older is gone), and have replaced what they
   // touched meanwhile (which may have been there already, dirty or not). Until it was full, they
   // must touch all elements of a chunk at once; after an access to a part this is never true.
-  [[nodiscard]] bool contents_are_certain() const;
+  [[nodiscard]] bool contents_are_certain();
   [[nodiscard]] bool contents_may_be_certain() const { return past_ != Past::lost; }  // in the end
 
   // As new, but for the memory that it simulates with.
@@ -91,103 +91,71 @@ class L2Cache {
 
   // What it holds, and in `tensors` the tensor of each number. Nothing where what is here of some
   // chunk is no rectangle, or is not certain.
-  std::optional<L2Contents> contents(std::vector<std::uint32_t>& tensors) const;
+  std::optional<L2Contents> contents(std::vector<std::uint32_t>& tensors);
   // The cache holds this and nothing else; no traffic waits to be taken.
   void restore(const L2Contents& contents, std::span<const std::uint32_t> tensors);
 
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
   [[nodiscard]] Bytes read_since_taken() const { return Bytes(hbm_read_); }
-  // HBM traffic since the cache was made, and bytes that left it to make room.
-  [[nodiscard]] HbmTraffic all_traffic() const {
-    return {Bytes(taken_read_ + hbm_read_), Bytes(taken_write_ + hbm_write_)};
-  }
-  [[nodiscard]] Bytes evicted() const { return Bytes(evicted_); }
 
   // From here on the watcher is told of every step that a walk says is over; none: nobody is.
-  void watch(L2Watcher* watcher) { watcher_ = watcher; }
+  void watch(L2Watcher* watcher) {
+    watcher_ = watcher;
+    set_limit();
+  }
   void step_ends(const WalkStep& step) const {
     if (watcher_ != nullptr) watcher_->step_ends(step, *this);
   }
-  // All chunks of which it holds something, in no particular order.
+  // For watchers, which see it between accesses: all chunks of which it holds something, in no
+  // particular order; their bytes; HBM traffic since the cache was made, and bytes that left it to
+  // make room.
   [[nodiscard]] std::vector<HeldChunk> held() const;
+  [[nodiscard]] Bytes resident() const;
+  [[nodiscard]] HbmTraffic all_traffic() const;
+  [[nodiscard]] Bytes evicted() const;
   // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
   Bytes take_missed(std::uint32_t tensor);
   void forget_missed() { missed_.clear(); }
   [[nodiscard]] Bytes capacity() const { return Bytes(capacity_); }
-  [[nodiscard]] Bytes resident() const { return Bytes(used_); }
-  [[nodiscard]] Bytes resident(std::uint32_t tensor) const;
-  [[nodiscard]] Bytes dirty() const;
-  [[nodiscard]] Bytes dirty(std::uint32_t tensor) const;
+  [[nodiscard]] Bytes resident() {
+    evict_to_capacity();
+    return Bytes(used_);
+  }
+  [[nodiscard]] Bytes resident(std::uint32_t tensor);
+  [[nodiscard]] Bytes dirty();
+  [[nodiscard]] Bytes dirty(std::uint32_t tensor);
 
  private:
-  static constexpr std::uint64_t kPageEdge = 16;  // chunks
+  using Chunk = L2Chunk;
+  using Page = L2Page;
+  using Place = L2Place;
+  using Run = L2Run;
+  static constexpr std::uint64_t kPageEdge = Page::kEdge;
   static constexpr std::uint32_t kBlockBits = 22;
   static std::uint32_t tensor_of(std::uint64_t page_key) {
     return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
   }
 
-  // Nearly always what is resident of a chunk and what of it is dirty are rectangles, and lie here.
-  // Otherwise `resident` and `dirty` are empty, and `odd` is the place in odd_ where they are.
-  struct Chunk {
-    ChunkPart resident, dirty;
-    std::uint32_t odd = 0;
-  };
   struct OddChunk {
     ChunkRegion resident, dirty;
   };
-  struct Page {
-    std::uint64_t key = 0;
-    ElementSize element{};
-    std::uint32_t chunks_here = 0;
-    std::uint32_t uncertain_here = 0;
-    std::bitset<kPageEdge * kPageEdge> uncertain;  // in the order of `runs`
-    // Column by column. The run of a chunk's latest access; 0 = the chunk is not here.
-    std::array<std::uint32_t, kPageEdge * kPageEdge> runs;
-    std::array<Chunk, kPageEdge * kPageEdge> chunks;  // unless the run says it of all its chunks
-  };
-  // Chunks of one page, in a row or one below the other.
-  struct Place {
-    std::uint32_t page;
-    std::uint8_t first, count, stride;
-  };
-  // What of the chunks of a run an access touches.
-  struct Parts {
-    ChunkPart first, inner, last;
-    friend bool operator==(const Parts&, const Parts&) = default;
-  };
-  // An access that is the latest of some of its chunks. Linked by age; run 0 is the list's head.
-  // Two lie in one line of the memory that simulates.
-  struct Run {
-    std::uint32_t page = 0;
-    std::uint8_t first = 0, count = 0, stride = 0;  // its place
-    std::uint8_t chunks_left = 0;                   // whose latest access it is
-    std::uint8_t evicted = 0;                       // chunks at the front that eviction has passed
-    bool written = false;                           // all of `parts` was overwritten, not read
-    // Not 0 where each of its chunks was brought in by it: then as many bytes of each are resident,
-    // parts.first, all dirty if written or else none. Pages say nothing of such chunks.
-    std::uint16_t equal_bytes = 0;
-    Parts parts{};
-    std::uint32_t newer = 0, older = 0;  // of one that is free: `older` is the next free one
-    // Whether no chunk has left it for a later access.
-    [[nodiscard]] bool is_whole() const { return chunks_left + evicted == count; }
-    [[nodiscard]] std::size_t first_left() const { return first + std::size_t{evicted} * stride; }
-  };
   enum class Access : std::uint8_t { read, write };
 
-  // Chunks in a row, or one below the other (`down`). Of all between the first and the last one the
-  // same part is touched.
+  // Chunks in a row, or one below the other. Of all between the first and the last one the same
+  // part is touched.
   struct Line {
     std::uint32_t tensor;
-    ElementSize element;
-    std::int64_t row_block, col_block, count;
-    bool down;
+    std::uint32_t block;         // across the line's direction
+    std::uint32_t begin, count;  // along it
     ChunkPart first, inner, last;
-    [[nodiscard]] ChunkPart part(std::int64_t i) const {
-      return i == 0 ? first : i == count - 1 ? last : inner;
-    }
-    [[nodiscard]] Parts parts(std::int64_t begin, std::int64_t length) const {
-      return {part(begin), length > 2 ? inner : ChunkPart{}, part(begin + length - 1)};
+  };
+  // What of a line lies in one page.
+  struct Piece {
+    Place place;
+    ChunkPart first, inner, last;
+    [[nodiscard]] ChunkPart part(std::uint32_t i) const {
+      return i == 0 ? first : i + 1 == place.count ? last : inner;
     }
   };
 
@@ -199,20 +167,18 @@ class L2Cache {
   template <Access access>
   void access_range(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end);
+  template <Access access, bool down>
+  void access_line(const Line& line, ElementSize element);
+  template <bool down>
+  Piece piece_of(const Line& line, std::uint32_t done, ElementSize element);
   template <Access access>
-  void access_line(const Line& line);
-  [[nodiscard]] bool repeats(std::uint32_t number, const Place& place, const Parts& parts,
-                             bool writes) const;
+  [[nodiscard]] std::uint32_t repeated(const Piece& piece, const Page& page) const;
   template <Access access>
-  std::int64_t touch_all(const Line& line, std::int64_t done, const Place& place,
-                         const Parts& parts);
+  std::int64_t touch_all(const Piece& piece);
   template <Access access>
-  std::int64_t bring_in(const Place& place, const Parts& parts, Page& page);
+  std::int64_t bring_in(const Piece& piece, Page& page);
   template <Access access>
   std::int64_t touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run);
-  static bool nothing_is_here(const Page& page, const Place& place);
-  static void set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
-                       std::uint32_t run);
   template <Access access>
   std::int64_t add_to_partial(Chunk& chunk, ChunkPart part);
   void count_missed(std::uint32_t tensor, std::int64_t bytes);
@@ -229,26 +195,26 @@ class L2Cache {
                           std::int64_t col_begin, std::int64_t col_end);
   void end_filling();
   void is_gone(Page& page, std::size_t at);
+  static constexpr std::int64_t kAskedStep = std::int64_t{1} << 16;  // bytes
+  [[nodiscard]] std::uint32_t asked_steps() const {
+    return static_cast<std::uint32_t>(asked_ / kAskedStep);
+  }
+  [[nodiscard]] bool is_surely_kept(const Run& run) const;
+  void set_limit();
   void evict_to_capacity();
   void evict_equal_chunks(Run& run, Page& page);
   void evict_one_by_one(std::uint32_t run, Page& page);
 
-  std::uint32_t new_run(const Place& place, const Parts& parts, bool written);
-  void free_run(std::uint32_t run);
-  void link_newest(std::uint32_t run);
-  void unlink(std::uint32_t run);
-  void leave_run(std::uint32_t run);
-
   static std::uint64_t page_key(std::uint32_t tensor, std::uint64_t row_block,
-                                std::uint64_t col_block);
-  static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
-                        std::int64_t count, bool down);
-  std::uint32_t page_of(std::uint64_t key, ElementSize element);
+                                std::uint64_t col_block) {
+    return std::uint64_t{tensor} << (2 * kBlockBits) | row_block / kPageEdge << kBlockBits |
+           col_block / kPageEdge;
+  }
   template <class Visit>
   void for_each_page(Visit visit) const;
 
   std::int64_t capacity_;
-  std::int64_t used_ = 0;
+  std::int64_t used_ = 0;  // above the capacity while somebody must leave
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
   std::int64_t taken_read_ = 0, taken_write_ = 0;  // by take_traffic() so far
@@ -264,11 +230,13 @@ class L2Cache {
 
   PageTable<Page> pages_;
 
-  std::vector<Run> runs_;
-  std::uint32_t free_run_ = 0;  // the first of them; 0: none
-  std::size_t used_runs_ = 0;
+  L2Runs runs_;
   std::uint32_t current_ =
       0;  // the run of the access that goes on; it stays though it may be empty
+  // Who must leave may leave late: many at once, when `limit_` is passed, or when somebody looks at
+  // what is here and could see a chunk that should be gone.
+  std::int64_t limit_ = 0;
+  std::int64_t asked_ = 0;  // bytes of all chunks that were touched, each time
 
   RegionBits bits_;
   std::vector<OddChunk> odd_;  // place 0 stands for none

@@ -1,25 +1,28 @@
-// Finds pages by key: a hash table with open addressing over pages that stay where they are.
+// Finds pages by key: a hash table with open addressing over pages that lie one behind the other.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
 namespace fuseline {
 
-// `Page` has a member `key`. Pages have numbers from 1 on; a freed one is used again.
+// `Page` has a member `key`. Pages have numbers from 1 on; a freed one is used again. A new page
+// may move the others.
 template <class Page>
 class PageTable {
  public:
-  Page& operator[](std::uint32_t number) { return *pages_[number]; }
-  const Page& operator[](std::uint32_t number) const { return *pages_[number]; }
+  Page& operator[](std::uint32_t number) { return pages_[number]; }
+  const Page& operator[](std::uint32_t number) const { return pages_[number]; }
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (std::uint32_t number = 1; number < end(); ++number) visit(pages_[number]);
+  }
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const auto& page : pages_)
-      if (page) visit(*page);
+    for (std::uint32_t number = 1; number < end(); ++number) visit(pages_[number]);
   }
   // Numbers are below this.
   [[nodiscard]] std::uint32_t end() const { return static_cast<std::uint32_t>(pages_.size()); }
@@ -32,7 +35,7 @@ class PageTable {
     }
     if (free_pages_.empty()) {
       free_pages_.push_back(static_cast<std::uint32_t>(pages_.size()));
-      pages_.push_back(std::make_unique<Page>());
+      pages_.emplace_back();
       if (pages_.size() * 2 > table_.size()) {
         grow_table();
         i = free_bucket(key);
@@ -40,7 +43,7 @@ class PageTable {
     }
     const std::uint32_t number = free_pages_.back();
     free_pages_.pop_back();
-    pages_[number]->key = key;
+    pages_[number].key = key;
     table_[i] = {key, number};
     return number;
   }
@@ -56,7 +59,7 @@ class PageTable {
   // run whose home bucket lies at or before the hole.
   void free(std::uint32_t number) {
     const std::size_t mask = table_.size() - 1;
-    std::size_t hole = bucket(pages_[number]->key);
+    std::size_t hole = bucket(pages_[number].key);
     while (table_[hole].page != number) hole = (hole + 1) & mask;
     for (std::size_t next = (hole + 1) & mask; table_[next].page != 0; next = (next + 1) & mask) {
       const std::size_t home = bucket(table_[next].key);
@@ -94,7 +97,7 @@ class PageTable {
     }
   }
 
-  std::vector<std::unique_ptr<Page>> pages_ = std::vector<std::unique_ptr<Page>>(1);
+  std::vector<Page> pages_ = std::vector<Page>(1);
   std::vector<std::uint32_t> free_pages_;
   std::vector<Bucket> table_ = std::vector<Bucket>(std::size_t{1} << kFirstBits);  // a power of two
   std::uint32_t shift_ = 64 - kFirstBits;

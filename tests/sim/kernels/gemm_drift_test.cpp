@@ -15,7 +15,7 @@ namespace {
 GemmProblem drifting_gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
   return plain_gemm(m, n, k, 11, 12, 13, 14);
 }
-constexpr double kSlowHalf = 0.2;
+constexpr double kSlowHalf = 18;  // after 8,192 elements of k: 1,629, a fifth of the way
 
 // Two rows of tiles of one wave want the same 16 panels of b; L2 holds a twentieth of them.
 struct TwoRows {
@@ -36,6 +36,18 @@ TEST(GemmDrift, WhoFallsBehindReadsAgain) {
   const TwoRows two;
   EXPECT_EQ(two.wave(0, Bytes()).hbm.read, two.operands());
   EXPECT_GT(two.wave(kSlowHalf, Bytes()).hbm.read, Bytes(two.operands().value() * 3 / 2));
+}
+
+// Nothing brings them together between waves: of 16 waves that all read the same of b and as much
+// of a, the last ones read more again than the first ones.
+TEST(GemmDrift, LaterWavesHaveFallenFurtherBehind) {
+  const GemmProblem problem = drifting_gemm(128 * 16, 1024, 8192);
+  const GemmTile tile{.m = 64, .n = 64};
+  L2Cache cache(Bytes(3'000'000));
+  const auto waves = walk_gemm(problem, tile, schedule_gemm(128 * 16, 1024, 8192, 1, tile, 32, 2),
+                               cache, kSlowHalf / 2);
+  ASSERT_EQ(waves.size(), 16U);
+  EXPECT_GT(waves[15].hbm.read.as_double(), 1.2 * waves[1].hbm.read.as_double());
 }
 
 TEST(GemmDrift, WhereHbmDecidesBlocksStayTogether) {

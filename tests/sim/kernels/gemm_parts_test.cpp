@@ -44,7 +44,7 @@ TEST(GemmParts, OneBehindTheOtherTheyAreTheWholeWalk) {
     GemmTile tile{.m = 64 * between(1, 2), .n = 32 * between(1, 4)};
     tile.split_k = between(1, 3) == 3 ? 2 : 1;
     GemmWalk one = parted_gemm(between(1, 1500), between(64, 3000), between(64, 900), tile);
-    one.drift = between(0, 1) == 0 ? 0 : 0.125;
+    one.drift = between(0, 1) == 0 ? 0 : 8;
     const Bytes capacity(between(50'000, 3'000'000));
     L2Cache whole(capacity), in_parts(capacity);
     const std::int64_t rows = between(1, 4096);

@@ -1,0 +1,48 @@
+// Time of one wave of a GEMM kernel. The formula stands in gemm_time.h.
+#pragma once
+
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_problem.h"
+#include "sim/kernels/gemm_wave.h"
+#include "sim/kernels/kernel_estimate.h"
+
+namespace fuseline {
+
+// Rates that do not change from wave to wave.
+struct WaveModel {
+  double step_seconds;            // one k step of one tile on the tensor cores
+  double fetch_seconds;           // its panels from L2 into shared memory
+  double smem_seconds;            // and from there to the tensor cores
+  double absent_row_seconds = 0;  // zeros for one row that the matrix does not have
+  bool hides_zeros = false;       // behind the tensor cores, also a panel of nothing else
+  double convert_seconds;         // the instructions that dequantise a panel of b, or rescale sums
+  double sm_epilogue_rate;        // bytes/s of one SM
+  double l2_rate;
+  double l2_requests = 1;  // for operands, as many bytes that begin at a line cost as much
+  double hbm_rate;
+  double concurrency;
+  double overlap;
+  double needed_streams;            // for the full HBM rate
+  double cluster_k;                 // thread blocks for one epilogue
+  double sums_rate;                 // bytes/s of one SM, of sums of parts of a tile
+  double meeting_seconds;           // of parts of tiles that are added up together
+  double last_meeting_seconds = 0;  // of all thread blocks, behind their own parts
+  double exchange_seconds = 0;      // of clusters along K: their start, end and partial sums
+  double issue_seconds = 0;         // the instructions of the epilogue's functions of a tile
+  double hidden_fetches = 0;        // of what the producer fetches for the epilogue
+  double turn_seconds = 0;          // of a turned tile's sums, in fp32, once through shared memory
+  double table_seconds = 0;         // until the first tile's tables are there, slab after slab
+
+  WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor);
+};
+
+// In seconds.
+struct WaveTime {
+  double tensor, fetch, l2, hbm, smem, convert, epilogue;
+  double mainloop;  // of all of them together
+  Bound bound;
+};
+
+WaveTime time_of(const GemmWave& wave, const WaveModel& model);
+
+}  // namespace fuseline

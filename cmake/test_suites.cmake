@@ -2,10 +2,15 @@
 # Starting a program under the sanitizers takes longer than most of its tests.
 
 # fuseline_test_suites(<binary> LABEL <label> [PREFIX <text>] FROM <folder> FOLDER <folder>)
-#   The first run in a build folder starts with the suites named Slow*, so that none of them is left
-#   over at the end for one core; later runs start with what took longest (CTest's own count).
+#   The first run in a build folder starts with the suites named Slow* and with those of
+#   suites_of_many_seconds, so that none of them is left over at the end for one core; later runs start
+#   with what took longest (CTest's own count).
 #   Tests run in the folder FROM and write in FOLDER. The label of a suite named Slow* has "-slow" behind it, that of one named Long* "-long"; the name
 #   counts without the instance that values were given to ("All/SlowBlocks").
+string(JOIN "|" suites_of_many_seconds
+  CommandBudgets EveryPolicy DocumentedCommands Export FailingCalls GradientProgramSources GraphView
+  HostileFiles MainWindow NumberFormats OpenBlocks RecordedUses ScanSource UnlikeThings WorkOnRanks)
+
 function(fuseline_test_suites binary)
   cmake_parse_arguments(ARG "" "LABEL;PREFIX;FROM;FOLDER" "" ${ARGN})
   if(NOT EXISTS "${binary}")
@@ -30,6 +35,8 @@ function(fuseline_test_suites binary)
     elseif(suite MATCHES "^(.*/)?Long")
       string(APPEND label "-long")
       set(seconds 3600)
+    elseif(suite MATCHES "^(.*/)?(${suites_of_many_seconds})$")
+      set(cost 30)
     endif()
     set(name "${ARG_PREFIX}${suite}")
     add_test("${name}" "${binary}" "--gtest_filter=${suite}.*")

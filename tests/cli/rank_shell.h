@@ -51,6 +51,8 @@ inline Shell shell(const std::filesystem::path& folder, const std::string& comma
   const std::string line = "cd '" + folder.string() +
                            "' && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
                            "OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 "
+                           // A rank that waits leaves its core to the others.
+                           "OMPI_MCA_mpi_yield_when_idle=1 "
                            "OMPI_MCA_orte_tmpdir_base='" +
                            of_mpi.text() + "' && { " + command + "\n} > said 2>&1";
   const int status = std::system(line.c_str());

@@ -203,7 +203,7 @@ TEST(Labs, ShapesDependOnTheStudentAndTheSecretAlone) {
 
 TEST(Labs, TheRightLetterDependsOnTheStudent) {
   std::set<std::string> letters;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 20 && letters.size() < 4; ++i) {
     const Lab lab = make_lab(5, Student("s" + std::to_string(i)));
     letters.insert(test::right_answer(lab.tasks[5]));
   }

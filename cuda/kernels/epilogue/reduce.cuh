@@ -60,21 +60,20 @@ FUSELINE_HD bool ends_block_of(const Slab& slab) {
                     has_half_blocks<Slab, Value::each> ? partial_tile / 2 : partial_tile>(slab);
 }
 
-// Columns that the matrix does not have count for nothing. They are asked for one by one: a branch
-// around all of them would keep every number of x in a register until it is decided.
 template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void gather_rows(const Slab& slab, RowState<Op>& state,
                                  const Fragment<each, groups>& x) {
-  const int first = slab.template first_col<each>() + fragment_col(each, threadIdx.x % 32, 0, 0);
-  const int width = slab.template width<each>();
-#pragma unroll
-  for (int i = 0; i < groups * each; ++i) {
-    const int group = i / each, e = i % each;
-    const int col = first + fragment_col(each, 0, group, e);
-    if (col < 0 || col >= width) continue;
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      state.v[half] = Op::join(state.v[half], Op::term(x.at(half, group, e)));
+  const int lane = threadIdx.x % 32;
+  if (slab.whole()) {
+    for_each_element<Fragment<each, groups>>(
+        [&](int h, int g, int e) { state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e))); });
+  } else {
+    const int first = slab.template first_col<each>();
+    const int width = slab.template width<each>();
+    for_each_element<Fragment<each, groups>>([&](int h, int g, int e) {
+      const int col = first + fragment_col(each, lane, g, e);
+      if (col >= 0 && col < width) state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e)));
+    });
   }
 }
 

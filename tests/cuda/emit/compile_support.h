@@ -98,25 +98,27 @@ class CompileTest : public testing::Test {
 
   [[nodiscard]] bool makes(SmTarget target) const { return compiler_->makes(target); }
 
-  // Compiles the source unless one of the same code was, by whatever name: nothing in the stack,
-  // neither spills nor arrays, and PTX with each of `instructions`.
+  // Compiles the source unless one of the same code was, by whatever name: at most `spilled` bytes
+  // in the stack, neither spills nor arrays if 0, and PTX with each of `instructions`.
   void expect_compiles(const Source& source, const std::string& function, SmTarget target,
-                       const std::vector<std::string>& instructions) {
+                       const std::vector<std::string>& instructions, int spilled = 0) {
     const Source code{"kernel.cu", code_of(source.text, function)};
     if (!seen_.insert(code.text).second) return;
     const Passed passed(*compiler_, target, code,
-                        fmt::format("no stack, {}", fmt::join(instructions, ", ")));
+                        spilled == 0
+                            ? fmt::format("no stack, {}", fmt::join(instructions, ", "))
+                            : fmt::format("{} bytes, {}", spilled, fmt::join(instructions, ", ")));
     if (passed.before() || passed.waits()) return;
     const Compiled compiled = compiler_->compile(source, target);
-    EXPECT_EQ(compiled.use.spill_bytes, 0) << source.text;
-    EXPECT_EQ(compiled.use.stack_bytes, 0) << source.text;
+    EXPECT_LE(compiled.use.spill_bytes, spilled) << source.text;
+    EXPECT_LE(compiled.use.stack_bytes, spilled) << source.text;
     EXPECT_EQ(compiled.log.find("C7508"), std::string::npos) << compiled.log;
     for (const std::string& instruction : instructions)
       EXPECT_THAT(compiled.ptx, testing::HasSubstr(instruction)) << source.text;
     if (testing::Test::HasFailure()) return;
     passed.remember();
     // Of the same code another test may expect less.
-    Passed(*compiler_, target, code, "no stack, ").remember();
+    if (spilled == 0) Passed(*compiler_, target, code, "no stack, ").remember();
   }
 
   std::optional<Compiler> compiler_;

@@ -2,13 +2,13 @@
 
 #include "cuda/run/stream_launch.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "cuda/kernels/stream/tile_space.cuh"
 #include "cuda/run/parameters.h"
 #include "cuda/run/stream_arguments.h"
 
@@ -31,22 +31,11 @@ Grid tile_grid(const StreamShape& s) {
   const std::int64_t unit_rows = pairs ? s.units / 2 : s.units;
   const std::int64_t warps = s.block_threads / kWarp;
   const std::int64_t wanted = ceil_div(thread_cols, kVectorCols);
-  std::int64_t lanes = s.least_lanes;
-  while (lanes < kWarp && lanes < wanted) lanes *= 2;
-  std::int64_t across = 1;
-  while (2 * across <= warps && across * lanes < wanted) across *= 2;
-  const std::int64_t narrowest = std::max<std::int64_t>(s.least_lanes, 8);
-  while (8 * (ceil_div(wanted, lanes * across) * lanes * across - wanted) >= wanted) {
-    if (across > 1)
-      across /= 2;
-    else if (lanes > narrowest)
-      lanes /= 2;
-    else
-      break;
-  }
+  const auto [lanes, across] =
+      gpu::stream::side_by_side(narrow(wanted), narrow(warps), narrow(s.least_lanes));
   const std::int64_t down = warps / across * (kWarp / lanes) * unit_rows;
   return {ceil_div(wanted, lanes * across) * ceil_div(s.rows, down),
-          bytes_of(std::array{narrow(s.rows), narrow(s.cols), narrow(lanes), narrow(across)})};
+          bytes_of(std::array{narrow(s.rows), narrow(s.cols), lanes, across})};
 }
 
 Grid row_grid(const StreamShape& s) {

@@ -11,22 +11,15 @@
 
 namespace fuseline::gpu {
 
-// 2^x, exp(x) and 1 / x. On the device these are the hardware's (ex2.approx and rcp.approx), 2 ulp of
+// exp(x) and 1 / x. On the device these are the hardware's (ex2.approx and rcp.approx), 2 ulp of
 // fp32: far below the rounding of a 16-bit result. A result too small for a normal number is 0, and
-// so is the reciprocal of one above 2^126 (.ftz): one instruction each, where those that keep
+// so is the reciprocal of one above 2^126 (.ftz): two and one instructions, where those that keep
 // such numbers, __expf and __fdividef, take five.
-FUSELINE_HD float fast_exp2(float x) {
-#if defined(__CUDA_ARCH__)
-  float out;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
-  return out;
-#else
-  return std::exp2(x);
-#endif
-}
 FUSELINE_HD float fast_exp(float x) {
 #if defined(__CUDA_ARCH__)
-  return fast_exp2(x * 1.44269504F);  // 1 / ln(2)
+  float out;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x * 1.44269504F));  // 1 / ln(2)
+  return out;
 #else
   return std::exp(x);
 #endif

@@ -14,6 +14,7 @@
 #include "memory.cuh"
 #include "pair.cuh"
 #include "reduce.cuh"
+#include "tile_space.cuh"
 
 namespace fuseline::gpu::stream {
 
@@ -42,27 +43,11 @@ template <int units>
 struct PlaceOf<units, 0> {
   using type = TilePlace<units>;
 };
-// As many lanes and warps side by side as the columns need, `least_lanes` or more: their loads are
-// neighbours in memory. Fewer where an eighth of them or more would stand behind the last column: 144
-// vectors keep nine times 16 lanes busy, and leave 112 of two times 128 idle. Eight lanes have a line
-// of 128 bytes.
 template <class Program>
 FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps, int least_lanes = 1) {
-  const int wanted = ceil_div(thread_cols<Program>(cols), vector_cols);
-  int lanes = least_lanes;
-  while (lanes < 32 && lanes < wanted) lanes *= 2;
-  int across = 1;
-  while (2 * across <= warps && across * lanes < wanted) across *= 2;
-  const int narrowest = max_of(least_lanes, 8);
-  while (8 * (ceil_div(wanted, lanes * across) * lanes * across - wanted) >= wanted) {
-    if (across > 1)
-      across /= 2;
-    else if (lanes > narrowest)
-      lanes /= 2;
-    else
-      break;
-  }
-  return {rows, cols, lanes, across};
+  const SideBySide across =
+      side_by_side(ceil_div(thread_cols<Program>(cols), vector_cols), warps, least_lanes);
+  return {rows, cols, across.lanes, across.warps};
 }
 // Thread blocks of `warps` warps that cover the space.
 template <class Program>

@@ -22,7 +22,7 @@ Bytes hbm_bytes(const PlanEstimate& e) {
 TEST(Replay, LayersThatTakeTurnsReadTheirWeights) {
   const Gpu gpu = load_gpu("h200");
   const ModelConfig model = load_model("vit-l");
-  const Plan plan = make_plan("coda", model, test::forward(1, 257), plan_target(gpu));
+  const Plan plan = make_plan("coda", model, forward(1, 257), plan_target(gpu));
   std::int64_t weights = 0;
   for (const Tensor& t : plan.graph.tensors())
     if (t.role == Role::weight) weights += t.rows * t.cols * 2;
@@ -39,7 +39,7 @@ TEST(Replay, LayersThatTakeTurnsReadTheirWeights) {
 TEST(Replay, LayersThatTakeTurnsReadOneInput) {
   const Gpu gpu = load_gpu("h200");
   const ModelConfig model = load_model("vit-l");
-  const Plan plan = make_plan("unfused", model, test::forward(1, 257), plan_target(gpu));
+  const Plan plan = make_plan("unfused", model, forward(1, 257), plan_target(gpu));
   const PlanEstimate one = simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .runs = 3});
   const PlanEstimate turns =
       simulate(plan, gpu, Fidelity::hierarchy, {.replay = true, .rotating = true, .runs = 3});

@@ -82,9 +82,19 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
   return epilogue_programs(graph, from, to, edge);
 }
 
+// Vectors that meet one matrix of weights: a norm's weight and its bias. Together they read it
+// once.
+bool vectors_of_one_matrix(const Graph& graph, const std::vector<OpId>& a,
+                           const std::vector<OpId>& b) {
+  return all_of_kind(graph, a, operators::vector_product) &&
+         all_of_kind(graph, b, operators::vector_product) &&
+         graph.op(a.front()).reads[0] == graph.op(b.front()).reads[0];
+}
+
 bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
   return from_tiles_at_hand(graph, a, b) || from_tiles_at_hand(graph, b, a) ||
-         columns_of_one_tensor(graph, a, b) || sums_of_one_shape(graph, a, b);
+         columns_of_one_tensor(graph, a, b) || sums_of_one_shape(graph, a, b) ||
+         vectors_of_one_matrix(graph, a, b);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ std::vector<ColumnRelation> LoadVector::relations() const { return {}; }
 TileDemands LoadVector::demands() const { return {}; }
 
 bool LoadVector::check(ShapeCheck& check) const {
+  if (axis == Axis::rows && check.lies_flat(from)) return true;
   if (axis == Axis::rows)
     check.expect(from, check.space().rows, 1, "vector along rows");
   else if (from.rows != 1)
@@ -58,7 +59,12 @@ void LoadVector::evaluate(TileContext& tile) const {
   }
   const TileArea& area = tile.area();
   const std::int64_t first = area.batch_index * area.height + area.row_begin;
-  for (std::int64_t r = 0; r < m.rows; ++r) tile.memory().load(from, first + r, 0, 1, m.row(r));
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    if (from.rows == 1)
+      tile.memory().load(from, 0, first + r, 1, m.row(r));
+    else
+      tile.memory().load(from, first + r, 0, 1, m.row(r));
+  }
 }
 
 void LoadVector::epilogue(EpilogueCode& code) const { code.load(out, accesses().front()); }
@@ -85,7 +91,10 @@ void meaning(const LoadVector& p, Meaning& exact) {
   if (p.axis == Axis::cols)
     return exact.fill(p.out, 1, p.from.cols,
                       [&](auto, auto c) { return exact.read(p.from, 0, c); });
-  exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) { return exact.read(p.from, r, 0); });
+  const bool lies_flat = p.from.rows == 1;
+  exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) {
+    return lies_flat ? exact.read(p.from, 0, r) : exact.read(p.from, r, 0);
+  });
 }
 
 void adjoint(const LoadVector& p, ProgramAdjoint& back) {

@@ -112,6 +112,12 @@ bool ShapeCheck::in_prologue() const {
   return std::holds_alternative<AttentionMainloop>(program_.mainloop) && !values_.contains(0);
 }
 
+bool ShapeCheck::lies_flat(const Operand& o) const {
+  const bool loop = std::holds_alternative<RowMainloop>(program_.mainloop) ||
+                    std::holds_alternative<StreamMainloop>(program_.mainloop);
+  return loop && o.rows == 1 && o.cols == space_.rows;
+}
+
 std::int64_t ShapeCheck::score_rows() const {
   const AttentionShape& a = std::get<AttentionMainloop>(program_.mainloop).shape;
   return a.batch * a.heads * a.q_tokens;

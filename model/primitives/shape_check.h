@@ -39,6 +39,9 @@ class ShapeCheck {
   [[nodiscard]] const IndexSpace& space() const { return space_; }
   // In an attention prologue K and V have rows of their own.
   [[nodiscard]] bool in_prologue() const;
+  // Whether the operand has a number for each row side by side, as a matrix of one row. Loops over
+  // rows read and write such vectors; epilogues take the distance between rows from the matrix.
+  [[nodiscard]] bool lies_flat(const Operand& o) const;
   // Rows of the scores of all heads of the attention mainloop.
   [[nodiscard]] std::int64_t score_rows() const;
 

@@ -41,7 +41,7 @@ bool StoreVector::check(ShapeCheck& check) const {
                   (axis == Axis::rows ? "rows" : "columns"));
   if (s->form == Form::per_score_row) {
     check.expect(to, check.score_rows(), 1, "vector along the rows of scores");
-  } else if (axis == Axis::rows && to.rows == 1 && to.cols == rows) {
+  } else if (axis == Axis::rows && check.lies_flat(to)) {
     // a column result that the finisher found row by row
   } else if (axis == Axis::rows) {
     check.expect(to, rows, 1, "vector along rows");

@@ -152,18 +152,13 @@ class Splitter {
   // v W^T (+ bias) for a row vector v of the block, made in every step because the weights change.
   Operand row_vector(Graph& to, const Op& gemm, const Operand& v, const Op* bias,
                      const std::string& prefix) {
-    const std::int64_t width = gemm.writes[0].cols;
-    const auto vector = [&](const std::string& name) {
-      return to.whole(add_activation(to, name, "[1, N]", Dtype::fp32, 1, width));
-    };
     const std::string name = prefix + "_" + gemm.name;
-    const Operand product = vector(bias == nullptr ? name : name + "_product");
-    to.add_op({name, operators::gemm, {v, gemm.reads[1]}, {product}, {}, gemm.site});
-    if (bias == nullptr) return product;
-    const Operand sum = vector(name);
-    to.add_op(
-        {name + "_bias", operators::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
-    return sum;
+    const Operand result =
+        to.whole(add_activation(to, name, "[1, N]", Dtype::fp32, 1, gemm.writes[0].cols));
+    std::vector<Operand> reads = {gemm.reads[1], v};
+    if (bias != nullptr) reads.push_back(bias->reads[1]);
+    to.add_op({name, operators::vector_product, reads, {result}, {}, gemm.site});
+    return result;
   }
 
   void deferred(const Op& gemm, const Op& norm, Graph& to) {

@@ -400,6 +400,8 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::embedding_backward, {x}, {9, 7}, 28, 28, 63},
       {operators::norm_backward_deferred, {x, x, vector, {4, 1}, {4, 1}}, x, 28 * 5, 71, 28},
       {operators::row_dot, {x, x}, {4, 1}, 28 * 2, 56, 4},
+      {operators::vector_product, {x, vector}, {1, 4}, 28 * 2, 35, 4},
+      {operators::vector_product, {x, vector, {1, 4}}, {1, 4}, 28 * 2 + 4, 39, 4},
       {operators::place_numbers, {{8, 1}, {8, 1}}, {4, 2}, 0, 16, 8},
       {operators::choose_experts_backward, {{4, 2}, x, {4, 2}}, x, 28 * 4 + 8 * 4, 44, 28},
       {operators::grouped_weight_grad, {{4, 2}, x}, {6, 7}, 2 * 2 * 28, 36, 42},
@@ -455,6 +457,7 @@ TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
   EXPECT_EQ(length(operators::grouped_weight_grad, {{4, 2}, {4, 7}}, {6, 7}), 3);
   EXPECT_EQ(length(operators::head_part_sum, {{6, 20}}, {6, 2}), 4);
   EXPECT_EQ(length(operators::row_dot, {{4, 7}, {4, 7}}, {4, 1}), 7);
+  EXPECT_EQ(length(operators::vector_product, {{4, 7}, {1, 7}}, {1, 4}), 7);
 }
 
 TEST(BackwardPrimitives, ComputeTheirFormula) {

@@ -44,6 +44,8 @@ struct Sm90Layout {
   static constexpr bool adds_together = shares_tail && only_stores<Epilogue> && !Config::scaled;
   static constexpr bool turned = Config::turned;
   static constexpr bool store_by_threads = Config::store_by_threads;
+  static_assert(Config::cooperative || Epilogue::scratch_bytes == 0,
+                "sums down columns: a pass's scratch would be written before its sum is complete");
   static_assert(!Config::half_boxes || !(Config::a_is_km || Config::b_is_kn || Config::a_apart ||
                                          batched || ragged),
                 "halves of boxes: of plain operands along K");

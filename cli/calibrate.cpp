@@ -40,6 +40,12 @@ constexpr const char* kBandNotes[] = {
     "of fewer than 60 rows it is as wide to both sides. The mean error of a class leans on 10 rows",
     "of the class with a word less, and a class has at least 5 rows of 2 models. Rows of one model",
     "err alike: an interval is as wide as Student's of the rows that would say as much without.",
+    "`spread` says how the size of errors of a phase depends on what is known of the work before "
+    "it",
+    "is measured (sim/sure/traits.h): errors are first taken over exp(slope (trait - centre)) of "
+    "all",
+    "its traits, and bands are as many times wider; a class leans on 300 rows there. Which traits",
+    "count was chosen on every other model in alphabetical order and checked on the others.",
     "Rows of all GPUs that were measured make classes, whether constants were fitted on them or "
     "not.",
     "`least` and `most` are what was predicted of a class's rows, in seconds or bytes. Beyond them "

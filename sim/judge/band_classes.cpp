@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
+
+#include "sim/judge/spread_fit.h"
 
 namespace fuseline {
 
@@ -19,6 +22,9 @@ constexpr double kHeld = 0.9;
 constexpr std::size_t kRowsForEnds = 60;
 constexpr std::int64_t kRowsOfPhase = 10;  // with fewer the subject's rows count
 constexpr double kRowsOfParent = 10;       // that the class with a word less stands for
+// The same where traits say how large errors are: as many as a phase has. Then words say little
+// more, and with 10 to 40 rows the interval score of models left out was worse.
+constexpr double kRowsBesideTraits = 300;
 constexpr std::int64_t kRowsOfClass = 5, kModelsOfClass = 2;  // with fewer there is none
 constexpr std::int64_t kRowsApart = 3;                        // of a kind that is judged apart
 constexpr double kLeastHalfWidth = 0.01;  // clocks differ by as much from run to run
@@ -32,6 +38,7 @@ WorkClass shortened(WorkClass work, int words) {
   if (words < 2) work.maker.clear();
   if (words < 3) work.kernels.clear();
   if (words < 4) work.size.clear();
+  work.traits.clear();
   return work;
 }
 constexpr int kMostWords = 4;
@@ -68,9 +75,16 @@ double of_few(double rows) {
   return std::min(kMost, student(rows - 1) / kZ * std::sqrt(1 + 1 / rows));
 }
 
-double error_beyond(const Residual& row, double slope) {
-  return std::log(row.measured) - slope * std::log(row.predicted);
-}
+// How a phase's errors are compared: beyond `slope` times the prediction's logarithm, over what
+// traits say of their size.
+struct Scale {
+  double slope = 1;
+  std::vector<Spread> spreads;
+  [[nodiscard]] double error(const Residual& row) const {
+    const double beyond = std::log(row.measured) - slope * std::log(row.predicted);
+    return beyond / spread_factor(spreads, row.work);
+  }
+};
 
 // The sum of what rows say, and how many there are, in all and of each model.
 struct ErrorSum {
@@ -96,13 +110,14 @@ struct SumsOfModels {
 };
 
 // Of the rows of one subject and phase, or of one subject: how large errors are by class. The mean
-// error of a class counts as much as its rows, beside kRowsOfParent rows with the error of the
-// class with a word less.
+// error of a class counts as much as its rows, beside kRowsOfParent rows, or kRowsBesideTraits,
+// with the error of the class with a word less.
 class ClassErrors {
  public:
-  ClassErrors(const ResidualRows& rows, int first, double slope) : first_(first) {
+  ClassErrors(const ResidualRows& rows, int first, const Scale& scale)
+      : first_(first), rows_of_parent_(scale.spreads.empty() ? kRowsOfParent : kRowsBesideTraits) {
     ByClass<SumsOfModels> whole;
-    for (const Residual* r : rows) whole[r->work].add(r->model, std::abs(error_beyond(*r, slope)));
+    for (const Residual* r : rows) whole[r->work].add(r->model, std::abs(scale.error(*r)));
     for (const auto& [work, sums] : whole)
       for (int words = first; words <= kMostWords; ++words)
         classes_[shortened(work, words)].add(sums);
@@ -114,13 +129,14 @@ class ClassErrors {
       if (found == classes_.end()) break;
       const ErrorSum sum = found->second.without(without);
       if (sum.rows + parent > 0) mean = (sum.errors + parent * mean) / (sum.rows + parent);
-      parent = kRowsOfParent;
+      parent = rows_of_parent_;
     }
     return std::max(kLeastError, mean);
   }
 
  private:
   int first_;
+  double rows_of_parent_;
   ByClass<SumsOfModels> classes_;
 };
 
@@ -173,13 +189,13 @@ struct ErrorEnds {
 
 // The interval that holds the rows' errors over the mean errors of their classes, each class as it
 // is known from other models.
-ErrorEnds ends_of(const ResidualRows& rows, const ClassErrors& errors, double slope) {
+ErrorEnds ends_of(const ResidualRows& rows, const ClassErrors& errors, const Scale& scale) {
   std::vector<ScaledError> scaled;
   std::map<std::string, ByClass<double>> means;
   for (const Residual* r : rows) {
     double& mean = means[r->model][r->work];
     if (mean == 0) mean = errors.mean(r->work, kMostWords, r->model);
-    scaled.push_back({r->model, error_beyond(*r, slope) / mean});
+    scaled.push_back({r->model, scale.error(*r) / mean});
   }
   const double wide = of_few(independent_rows(scaled));
   std::vector<double> sorted;
@@ -196,10 +212,16 @@ ErrorEnds ends_of(const ResidualRows& rows, const ClassErrors& errors, double sl
 }
 
 // Classes of one subject, or of one subject and phase, with `first` words and more.
-void add_classes(const ResidualRows& rows, int first, int last, std::vector<BandClass>& classes) {
-  const double slope = rows.front()->work.what == "gain" ? gain_slope(rows) : 1;
-  const ClassErrors errors(rows, first, slope);
-  const ErrorEnds ends = ends_of(rows, errors, slope);
+void add_classes(const ResidualRows& rows, int first, int last, FittedClasses& fitted) {
+  Scale scale{.slope = rows.front()->work.what == "gain" ? gain_slope(rows) : 1, .spreads = {}};
+  if (first > 0) {
+    std::vector<double> sizes;
+    for (const Residual* r : rows) sizes.push_back(std::abs(scale.error(*r)));
+    scale.spreads = fit_spreads(rows, sizes);
+    std::ranges::copy(scale.spreads, std::back_inserter(fitted.spreads));
+  }
+  const ClassErrors errors(rows, first, scale);
+  const ErrorEnds ends = ends_of(rows, errors, scale);
   for (int words = first; words <= last; ++words) {
     ByClass<ResidualRows> groups;
     for (const Residual* r : rows) groups[shortened(r->work, words)].push_back(r);
@@ -207,7 +229,7 @@ void add_classes(const ResidualRows& rows, int first, int last, std::vector<Band
       std::set<std::string> models;
       for (const Residual* r : group) models.insert(r->model);
       BandClass c{
-          .of = of, .slope = slope, .rows = std::ssize(group), .models = std::ssize(models)};
+          .of = of, .slope = scale.slope, .rows = std::ssize(group), .models = std::ssize(models)};
       if (words > 0 && (c.rows < kRowsOfClass || c.models < kModelsOfClass)) continue;
       const double mean = errors.mean(c.of, words, {});
       c.low = std::clamp(mean * ends.low, -kWidestClass, -kLeastHalfWidth);
@@ -217,7 +239,7 @@ void add_classes(const ResidualRows& rows, int first, int last, std::vector<Band
         c.least = (*least)->predicted;
         c.most = (*most)->predicted;
       }
-      classes.push_back(std::move(c));
+      fitted.classes.push_back(std::move(c));
     }
   }
 }
@@ -230,7 +252,7 @@ void add_class_apart(const ResidualRows& rows, std::vector<BandClass>& classes) 
   std::vector<double> sizes;
   for (const Residual* r : rows) {
     models.insert(r->model);
-    errors.push_back({r->model, error_beyond(*r, 1)});
+    errors.push_back({r->model, Scale{}.error(*r)});
     sizes.push_back(std::abs(errors.back().error));
   }
   if (std::ssize(rows) < kRowsApart || std::ssize(models) < kModelsOfClass) return;
@@ -264,8 +286,8 @@ double order_statistic(const std::vector<double>& sorted, double rank) {
   return sorted[below] * (1 - part) + sorted[above] * part;
 }
 
-std::vector<BandClass> classes_of(const ResidualRows& rows) {
-  std::vector<BandClass> classes;
+FittedClasses classes_of(const ResidualRows& rows) {
+  FittedClasses fitted;
   std::map<std::string, ResidualRows> subjects;
   ByClass<ResidualRows> phases;
   std::map<std::pair<std::string, std::string>, ResidualRows> apart;
@@ -277,11 +299,11 @@ std::vector<BandClass> classes_of(const ResidualRows& rows) {
     subjects[r->work.what].push_back(r);
     phases[shortened(r->work, 1)].push_back(r);
   }
-  for (const auto& [what, group] : subjects) add_classes(group, 0, 0, classes);
+  for (const auto& [what, group] : subjects) add_classes(group, 0, 0, fitted);
   for (const auto& [key, group] : phases)
-    if (std::ssize(group) >= kRowsOfPhase) add_classes(group, 1, kMostWords, classes);
-  for (const auto& [key, group] : apart) add_class_apart(group, classes);
-  return classes;
+    if (std::ssize(group) >= kRowsOfPhase) add_classes(group, 1, kMostWords, fitted);
+  for (const auto& [key, group] : apart) add_class_apart(group, fitted.classes);
+  return fitted;
 }
 
 }  // namespace fuseline

@@ -64,7 +64,7 @@ bool holds(const Band& band, const Residual& row) {
 }
 
 // Bands fitted without each model.
-using WithoutModel = std::map<std::string, std::vector<BandClass>>;
+using WithoutModel = std::map<std::string, FittedClasses>;
 
 WithoutModel without_each(const std::vector<Residual>& rows) {
   WithoutModel tables;
@@ -89,11 +89,12 @@ double least_widening(const ResidualRows& rows, const WithoutModel& tables) {
     std::map<std::string, BandTable> of_model;
     std::size_t held = 0, count = 0;
     for (const Residual* r : rows) {
-      const auto& classes = tables.at(r->model);
+      const auto& [classes, spreads] = tables.at(r->model);
       if (!has_subject(classes, r->work.what)) continue;
       std::vector<Widening> by = stretches();
       for (Widening& w : by) w.checked = w.uncalibrated = wide;
-      const auto& table = of_model.try_emplace(r->model, classes, std::move(by)).first->second;
+      const auto& table =
+          of_model.try_emplace(r->model, classes, std::move(by), spreads).first->second;
       ++count;
       held += static_cast<std::size_t>(holds(band_of(table, *r), *r));
     }
@@ -162,19 +163,19 @@ Band band_of(const BandTable& table, const Residual& row) {
 }
 
 BandTable fit_bands(const std::vector<Residual>& rows) {
-  std::vector<BandClass> classes = classes_of(measured_here(rows));
+  auto [classes, spreads] = classes_of(measured_here(rows));
   // Widenings are of GPUs without fitted constants alone.
   const bool others =
       std::ranges::any_of(rows, [](const Residual& r) { return r.standing != Standing::fitted; });
   const WithoutModel tables = others ? without_each(rows) : WithoutModel{};
   std::vector<Widening> widenings = Widenings(rows, tables).all(classes);
-  return {std::move(classes), std::move(widenings)};
+  return {std::move(classes), std::move(widenings), std::move(spreads)};
 }
 
 void require_rows_for_bands(const std::vector<Residual>& rows) {
   const WithoutModel tables = without_each(rows);
   for (const Residual& r : rows) {
-    if (has_subject(tables.at(r.model), r.work.what)) continue;
+    if (has_subject(tables.at(r.model).classes, r.work.what)) continue;
     throw InputError({.field = r.work.what,
                       .value = r.model,
                       .message = "has no rows of other models to fit bands to",
@@ -226,8 +227,8 @@ std::vector<Coverage> not_widened_coverage(const std::vector<Residual>& rows) {
   std::ranges::copy_if(rows, std::back_inserter(others),
                        [](const Residual& r) { return r.standing != Standing::fitted; });
   std::map<std::string, BandTable> without;
-  for (auto& [model, classes] : without_each(rows))
-    without.emplace(model, BandTable(std::move(classes), {}));
+  for (auto& [model, fitted] : without_each(rows))
+    without.emplace(model, BandTable(std::move(fitted.classes), {}, std::move(fitted.spreads)));
   return coverage_of(others, [&](const Residual& r) { return band_of(without.at(r.model), r); });
 }
 

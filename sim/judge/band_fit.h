@@ -9,6 +9,7 @@
 #include "sim/gpu/standing.h"
 #include "sim/judge/validation.h"
 #include "sim/sure/band.h"
+#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -19,8 +20,9 @@ struct Residual {
   std::string model;  // rows of one model are left out together; a GEMM's is its shape
   std::string where;  // GPU, model and sizes: rows of one block
   Standing standing = Standing::fitted;
-  double predicted = 1, measured = 1;  // seconds, bytes or a ratio
-  std::string gpu = {};                // name in scenarios/gpus; empty for published figures
+  double predicted = 1, measured = 1;       // seconds, bytes or a ratio
+  std::string gpu = {};                     // name in scenarios/gpus; empty for published figures
+  std::vector<KernelOutline> kernels = {};  // of a block's time: its gains depend on them
 };
 
 // The rows of an error table that have a band, by its predictor `at`; where `instead` is given and

@@ -61,6 +61,11 @@ std::string packed(const std::vector<Residual>& rows) {
                                     &r.work.size, &r.work.apart, &r.model, &r.where, &r.gpu})
       out.word(*word);
     out.whole(static_cast<std::int64_t>(r.standing)).real(r.predicted).real(r.measured);
+    out.whole(std::ssize(r.work.traits));
+    for (const double trait : r.work.traits) out.real(trait);
+    out.whole(std::ssize(r.kernels));
+    for (const KernelOutline& k : r.kernels)
+      out.word(k.key).real(k.seconds).whole(k.launches).flag(k.other);
   }
   return std::move(out).text();
 }
@@ -74,6 +79,15 @@ void unpack(const std::string& text, std::vector<Residual>& rows) {
     r.standing = static_cast<Standing>(in.whole());
     r.predicted = in.real();
     r.measured = in.real();
+    for (std::int64_t left = in.whole(); left > 0; --left) r.work.traits.push_back(in.real());
+    for (std::int64_t left = in.whole(); left > 0; --left) {
+      KernelOutline k;
+      k.key = in.word();
+      k.seconds = in.real();
+      k.launches = in.whole();
+      k.other = in.flag();
+      r.kernels.push_back(std::move(k));
+    }
     rows.push_back(std::move(r));
   }
 }
@@ -103,6 +117,7 @@ std::vector<Residual> band_rows(const std::vector<std::string>& folders, Sharing
   std::vector<Residual> rows;
   for (const std::string& text : shared.texts) unpack(text, rows);
   std::ranges::copy(gains_of(rows), std::back_inserter(rows));
+  for (Residual& r : rows) r.kernels.clear();  // rows are copied often, and only gains need them
   return rows;
 }
 

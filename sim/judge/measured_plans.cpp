@@ -97,7 +97,7 @@ std::vector<Residual> plan_rows(const std::string& folder) {
     add(time_class(e, phase), e.time.value(), p.time.value());
     const bool slower = e.time > rival.time;  // a gain's row is of the faster as predicted
     const double gain = rival.time / e.time, measured = p.rival_time / p.time;
-    add(gain_class(time_class(e, phase), time_class(rival, phase), gain), slower ? 1 / gain : gain,
+    add(gain_class(gain_side(rival, phase), gain_side(e, phase), gain), slower ? 1 / gain : gain,
         slower ? 1 / measured : measured);
     add(time_class(kernel, phase, maker_of(e.policy)), kernel.time.value(),
         (kernel.time + (p.time - p.rival_time) - (e.time - rival.time)).value());

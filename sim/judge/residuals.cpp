@@ -42,14 +42,15 @@ std::vector<Residual> residuals_of(const ErrorTable& table, std::size_t at,
     if (of_block && ran_here && maker_of(c.block.execution) == "library") continue;
     const std::size_t by = instead && c.predicted[*instead] ? *instead : at;
     if (!c.predicted[by] || !c.works[by]) continue;
-    const Residual row{.work = *c.works[by],
-                       .model = model_of(c),
-                       .where = where(c, gpu),
-                       .standing = standing,
-                       .predicted = number(*c.predicted[by]),
-                       .measured = number(c.measured),
-                       .gpu = gpu};
-    if (row.predicted > 0 && row.measured > 0) rows.push_back(row);
+    Residual row{.work = *c.works[by],
+                 .model = model_of(c),
+                 .where = where(c, gpu),
+                 .standing = standing,
+                 .predicted = number(*c.predicted[by]),
+                 .measured = number(c.measured),
+                 .gpu = gpu};
+    if (by < c.kernels.size()) row.kernels = c.kernels[by];
+    if (row.predicted > 0 && row.measured > 0) rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -67,13 +68,14 @@ std::vector<Residual> gains_of(const std::vector<Residual>& times) {
         const Residual& slow = swap ? *rows[j] : *rows[i];
         const Residual& fast = swap ? *rows[i] : *rows[j];
         const double gain = slow.predicted / fast.predicted;
-        out.push_back({.work = gain_class(slow.work, fast.work, gain),
-                       .model = slow.model,
-                       .where = where,
-                       .standing = slow.standing,
-                       .predicted = gain,
-                       .measured = slow.measured / fast.measured,
-                       .gpu = slow.gpu});
+        out.push_back(
+            {.work = gain_class({slow.work, slow.kernels}, {fast.work, fast.kernels}, gain),
+             .model = slow.model,
+             .where = where,
+             .standing = slow.standing,
+             .predicted = gain,
+             .measured = slow.measured / fast.measured,
+             .gpu = slow.gpu});
       }
     }
   }

@@ -132,6 +132,7 @@ void judge_blocks(const Measurements& measurements, Estimates& estimates, Scope 
     for (const auto& estimate : estimates.of(m.block)) {
       judged.predicted.push_back(estimate ? std::optional<Amount>(estimate->time) : std::nullopt);
       judged.works.push_back(estimate ? std::optional(time_class(*estimate, phase)) : std::nullopt);
+      judged.kernels.push_back(estimate ? outlines_of(*estimate) : std::vector<KernelOutline>());
     }
     table.cases.push_back(std::move(judged));
   }

@@ -16,6 +16,7 @@
 #include "sim/judge/measured_tiles.h"
 #include "sim/measured/measurement.h"
 #include "sim/sure/band.h"
+#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -75,8 +76,9 @@ struct JudgedCase {
   std::string label;  // "llama2-7b eager forward 1x2048 gateup"
   BlockCase block;    // not for gemm_time
   Amount measured;
-  std::vector<std::optional<Amount>> predicted;   // by predictor
-  std::vector<std::optional<WorkClass>> works{};  // what each prediction is of, for its band
+  std::vector<std::optional<Amount>> predicted;       // by predictor
+  std::vector<std::optional<WorkClass>> works{};      // what each prediction is of, for its band
+  std::vector<std::vector<KernelOutline>> kernels{};  // of a block's time, of each prediction
 
   // (predicted - measured) / measured.
   [[nodiscard]] std::optional<double> error(std::size_t predictor) const;

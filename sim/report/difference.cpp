@@ -64,8 +64,8 @@ std::vector<PlanDifference> differences(const PredictedSide& before, const Predi
     d.gain = b.time / a->time;
     const Standing standing = std::max(standing_for(one, before.workload, b.policy),
                                        standing_for(other, after.workload, b.policy));
-    const WorkClass work = gain_class(time_class(b, before.workload.phase),
-                                      time_class(*a, after.workload.phase), d.gain);
+    const WorkClass work = gain_class(gain_side(b, before.workload.phase),
+                                      gain_side(*a, after.workload.phase), d.gain);
     if (b.time != a->time) d.band = shipped_bands().of_gain(work, standing, d.gain);
     d.verdict = b.time == a->time ? "the same" : verdict_of(d.gain, d.band);
     out.push_back(std::move(d));

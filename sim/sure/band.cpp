@@ -7,6 +7,7 @@
 
 #include "base/data_dir.h"
 #include "base/error.h"
+#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -68,18 +69,34 @@ const BandClass& BandTable::best(const WorkClass& work) const {
   return *found;
 }
 
+double spread_factor(const std::vector<Spread>& spreads, const WorkClass& work) {
+  const std::vector<std::string>& names = trait_names(work.what);
+  if (work.traits.size() != names.size()) return 1;
+  double sum = 0;
+  for (const Spread& s : spreads) {
+    if (s.what != work.what || s.phase != work.phase) continue;
+    const auto at = std::ranges::find(names, s.trait);
+    if (at == names.end()) continue;
+    const double trait = work.traits[static_cast<std::size_t>(at - names.begin())];
+    sum += s.slope * (std::clamp(trait, s.least, s.most) - s.centre);
+  }
+  return std::exp(sum);
+}
+
 double BandTable::widening(const WorkClass& work, const BandClass& c, Standing standing,
                            double predicted) const {
+  // Widths of a subject's class and of a kind's that is judged apart were found without traits.
+  const bool by_traits = !c.of.phase.empty() && c.of.apart.empty();
+  double wide = by_traits ? spread_factor(spreads_, work) : 1;
   const Widening* found = nullptr;
   for (const Widening& w : widenings_) {
     if (w.what != work.what || !fits(work.phase, w.phase)) continue;
     if (found == nullptr || found->phase.empty()) found = &w;
   }
-  if (found == nullptr) return 1;
+  if (found == nullptr) return wide;
   if (c.of.apart != work.apart) standing = Standing::uncalibrated;
-  double wide = 1;
-  if (standing == Standing::checked) wide = found->checked;
-  if (standing == Standing::uncalibrated) wide = found->uncalibrated;
+  if (standing == Standing::checked) wide *= found->checked;
+  if (standing == Standing::uncalibrated) wide *= found->uncalibrated;
   if (c.of.apart.empty() && c.of.kernels.empty() && !work.kernels.empty()) wide *= found->unseen;
   if (c.most > 0 && predicted > 0) {
     const double away =

@@ -37,6 +37,9 @@ struct WorkClass {
   // classes of the same kind count, and where there is none the work counts as on a GPU that nobody
   // measured.
   std::string apart = {};
+  // What else says how far such estimates err, in the order of trait_names() (sim/sure/traits.h).
+  // Of a class, and of estimates of which it is not known, there are none.
+  std::vector<double> traits = {};
 
   friend bool operator==(const WorkClass&, const WorkClass&) = default;
 };
@@ -57,6 +60,17 @@ struct BandClass {
   double least = 0, most = 0;  // what was predicted of the rows: seconds or bytes; 0: not known
 };
 
+// How the width of a phase's bands depends on one trait of the work: exp(slope (trait - centre))
+// times the classes', with the trait as far as rows had it.
+struct Spread {
+  std::string what, phase, trait;
+  double slope = 0, centre = 0;
+  double least = 0, most = 0;
+};
+
+// Of all traits together; 1 where nothing is known of the work's traits or of their phase.
+double spread_factor(const std::vector<Spread>& spreads, const WorkClass& work);
+
 // How many times wider (in logarithms) where residuals say less. An empty phase: of those that have
 // no widening of their own.
 struct Widening {
@@ -68,8 +82,11 @@ struct Widening {
 
 class BandTable {
  public:
-  BandTable(std::vector<BandClass> classes, std::vector<Widening> widenings)
-      : classes_(std::move(classes)), widenings_(std::move(widenings)) {}
+  BandTable(std::vector<BandClass> classes, std::vector<Widening> widenings,
+            std::vector<Spread> spreads = {})
+      : classes_(std::move(classes)),
+        widenings_(std::move(widenings)),
+        spreads_(std::move(spreads)) {}
 
   // scenarios/bands/bands.toml or another such file. InputError: missing or unknown fields, values
   // out of range, a class twice, a subject without a class of its own.
@@ -83,6 +100,7 @@ class BandTable {
 
   [[nodiscard]] const std::vector<BandClass>& classes() const { return classes_; }
   [[nodiscard]] const std::vector<Widening>& widenings() const { return widenings_; }
+  [[nodiscard]] const std::vector<Spread>& spreads() const { return spreads_; }
 
  private:
   [[nodiscard]] const BandClass& best(const WorkClass& work) const;
@@ -91,6 +109,7 @@ class BandTable {
 
   std::vector<BandClass> classes_;
   std::vector<Widening> widenings_;
+  std::vector<Spread> spreads_;
 };
 
 // scenarios/bands/bands.toml, read once a process.

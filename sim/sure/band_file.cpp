@@ -8,6 +8,7 @@
 #include "base/toml_text.h"
 #include "model/plan.h"
 #include "sim/gpu/provenance.h"
+#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -18,6 +19,7 @@ constexpr double kWidestBand = 3;
 constexpr double kMostWidening = 20;
 constexpr double kRounding = 1e-4;
 constexpr double kLargestBeyond = 10, kMostAmount = 1e18;
+constexpr double kSteepest = 100, kLargestTrait = 100;
 constexpr std::int64_t kMostBandRows = 10'000'000;
 
 const std::vector<std::string> kPhases = {"forward", "decode", "train"};
@@ -59,6 +61,19 @@ BandClass read_class(const TomlTable& table) {
   c.least = table.real_or("least", {0, kMostAmount}, 0);
   c.most = table.real_or("most", {c.least, kMostAmount}, c.least);
   return c;
+}
+
+Spread read_spread(const TomlTable& table) {
+  table.refuse_other_keys({"what", "phase", "trait", "slope", "centre", "least", "most"});
+  Spread s;
+  s.what = table.word("what", {"time", "gain"});
+  s.phase = table.word("phase", kPhases);
+  s.trait = table.word("trait", trait_names(s.what));
+  s.slope = table.real("slope", {-kSteepest, kSteepest});
+  s.centre = table.real("centre", {-kLargestTrait, kLargestTrait});
+  s.least = table.real("least", {-kLargestTrait, s.centre});
+  s.most = table.real("most", {s.centre, kLargestTrait});
+  return s;
 }
 
 Widening read_widening(const TomlTable& table) {
@@ -112,7 +127,7 @@ std::string class_text(const BandClass& c) {
 
 BandTable BandTable::load(const std::string& path) {
   const TomlTable file = TomlTable::load(path);
-  file.refuse_other_keys({"date", "coverage", "sources", "widening", "class"});
+  file.refuse_other_keys({"date", "coverage", "sources", "widening", "spread", "class"});
   static_cast<void>(file.real("coverage", {0.9, 0.9}));
   static_cast<void>(file.texts("sources"));
   if (!is_date(file.text("date"))) file.fail("date", "is not a date", "\"2024-03-18\"");
@@ -135,7 +150,19 @@ BandTable BandTable::load(const std::string& path) {
     }
     widenings.push_back(w);
   }
-  return {std::move(classes), std::move(widenings)};
+  std::vector<Spread> spreads;
+  const std::vector<TomlTable> of_spreads =
+      file.has("spread") ? file.tables("spread") : std::vector<TomlTable>();
+  for (const TomlTable& table : of_spreads) {
+    Spread s = read_spread(table);
+    if (std::ranges::any_of(spreads, [&](const Spread& old) {
+          return old.what == s.what && old.phase == s.phase && old.trait == s.trait;
+        })) {
+      table.fail("trait", "has a spread already", "each trait of a subject and phase once");
+    }
+    spreads.push_back(std::move(s));
+  }
+  return {std::move(classes), std::move(widenings), std::move(spreads)};
 }
 
 std::string bands_toml(const BandTable& table, const BandSources& sources) {
@@ -148,6 +175,12 @@ std::string bands_toml(const BandTable& table, const BandSources& sources) {
     if (!w.phase.empty()) text += fmt::format("phase = {}\n", toml_text(w.phase));
     text += fmt::format("checked = {:.2f}\nuncalibrated = {:.2f}\n", w.checked, w.uncalibrated);
     text += fmt::format("beyond = {:.2f}\nunseen = {:.2f}\n", w.beyond, w.unseen);
+  }
+  for (const Spread& s : table.spreads()) {
+    text += fmt::format("\n[[spread]]\nwhat = {}\nphase = {}\ntrait = {}\n", toml_text(s.what),
+                        toml_text(s.phase), toml_text(s.trait));
+    text += fmt::format("slope = {:.4f}\ncentre = {:.4f}\nleast = {:.4f}\nmost = {:.4f}\n", s.slope,
+                        s.centre, s.least, s.most);
   }
   for (const BandClass& c : table.classes()) text += class_text(c);
   return text;

@@ -83,7 +83,11 @@ std::string maker_of(const std::string& policy) {
   return imitates ? "library" : "own";
 }
 
-WorkClass time_class(const PlanEstimate& e, Phase phase) { return block_class("time", e, phase); }
+WorkClass time_class(const PlanEstimate& e, Phase phase) {
+  WorkClass work = block_class("time", e, phase);
+  work.traits = time_traits(e, work);
+  return work;
+}
 WorkClass hbm_class(const PlanEstimate& e, Phase phase) { return block_class("hbm", e, phase); }
 WorkClass time_class(const KernelEstimate& k, Phase phase, const std::string& maker) {
   return kernel_class("kernel_time", k, phase, maker);
@@ -92,13 +96,21 @@ WorkClass hbm_class(const KernelEstimate& k, Phase phase, const std::string& mak
   return kernel_class("kernel_hbm", k, phase, maker);
 }
 
-WorkClass gain_class(const WorkClass& one, const WorkClass& other, double gain) {
-  return {.what = "gain",
-          .phase = one.phase,
-          .maker = one.maker == other.maker ? one.maker : "mixed",
-          .kernels = one.kernels == "dense" ? other.kernels : one.kernels,
-          .size = std::abs(std::log(gain)) < kSmallGain ? "small" : "large",
-          .apart = one.apart.empty() ? other.apart : one.apart};
+GainSide gain_side(const PlanEstimate& e, Phase phase) {
+  return {.time = time_class(e, phase), .kernels = outlines_of(e)};
+}
+
+WorkClass gain_class(const GainSide& base, const GainSide& plan, double gain) {
+  const WorkClass &one = base.time, &other = plan.time;
+  WorkClass work = {.what = "gain",
+                    .phase = one.phase,
+                    .maker = one.maker == other.maker ? one.maker : "mixed",
+                    .kernels = one.kernels == "dense" ? other.kernels : one.kernels,
+                    .size = std::abs(std::log(gain)) < kSmallGain ? "small" : "large",
+                    .apart = one.apart.empty() ? other.apart : one.apart};
+  work.traits = gain < 1 ? gain_traits(work, plan.kernels, base.kernels)
+                         : gain_traits(work, base.kernels, plan.kernels);
+  return work;
 }
 
 Standing standing_for(const Gpu& gpu, const Workload& workload, const std::string& policy) {
@@ -149,8 +161,8 @@ Band Sureness::band_of_gain(const PlanEstimate& base, const PlanEstimate& plan, 
   const Phase phase = workload_->phase;
   const Standing standing = std::max(standing_for(*gpu_, *workload_, base.policy),
                                      standing_for(*gpu_, *workload_, plan.policy));
-  return bands().of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
-                         standing, gain);
+  return bands().of_gain(gain_class(gain_side(base, phase), gain_side(plan, phase), gain), standing,
+                         gain);
 }
 
 std::string verdict_of(double gain, const Band& band) {

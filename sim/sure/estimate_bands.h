@@ -8,6 +8,7 @@
 #include "sim/block/estimate.h"
 #include "sim/gpu/gpu.h"
 #include "sim/sure/band.h"
+#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -18,8 +19,14 @@ WorkClass time_class(const PlanEstimate& estimate, Phase phase);
 WorkClass hbm_class(const PlanEstimate& estimate, Phase phase);
 WorkClass time_class(const KernelEstimate& kernel, Phase phase, const std::string& maker);
 WorkClass hbm_class(const KernelEstimate& kernel, Phase phase, const std::string& maker);
-// Of the gain of one plan over another of the same block, from the classes of their times.
-WorkClass gain_class(const WorkClass& one, const WorkClass& other, double gain);
+// A plan of a block, as far as the class of its gain over another one depends on it.
+struct GainSide {
+  WorkClass time;  // its class
+  std::vector<KernelOutline> kernels;
+};
+GainSide gain_side(const PlanEstimate& estimate, Phase phase);
+// Of the gain of `plan` over `base`, of the same block: the time of `base` over that of `plan`.
+WorkClass gain_class(const GainSide& base, const GainSide& plan, double gain);
 
 // As what its GPU counts for this work. Numbers in few bits were measured as products alone, never
 // as blocks, and of some policies' systems nothing was compared: both count as on a GPU never

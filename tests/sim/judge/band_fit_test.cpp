@@ -113,6 +113,30 @@ TEST(BandFit, SaysHowBandsHoldThatAreNotWidened) {
   EXPECT_NEAR(coverage.front().share(), 0.59, 0.06);
 }
 
+// Normal errors of 2 % and, of work with a trait, of 8 %: bands of one width for both hold 90 % of
+// all, but are four times too wide for half of the work.
+TEST(BandFit, BandsAreAsWideAsTheTraitsOfTheWorkSay) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.02, 11);
+  for (Residual& r : rows) r.work.traits = {std::log(0.5), 1, 0, 0.1};
+  for (Residual r : normal_rows(Standing::fitted, 0.08, 12)) {
+    r.work.traits = {std::log(0.5), 1, 0, 0.6};
+    rows.push_back(r);
+  }
+  const BandTable table = fit_bands(rows);
+  ASSERT_EQ(table.spreads().size(), 1U);  // traits that are alike in all rows say nothing
+  EXPECT_EQ(table.spreads().front().trait, "others");
+  // ln 4 over a difference of 0.5; the standard error of a mean of 1,000 is 2.4 % of it.
+  EXPECT_NEAR(table.spreads().front().slope, std::log(4.0) / 0.5, 0.25);
+  EXPECT_NEAR(std::log(band_of(table, rows.front()).high), 1.645 * 0.02, 0.004);
+  EXPECT_NEAR(std::log(band_of(table, rows.back()).high), 1.645 * 0.08, 0.016);
+  const Coverage with = left_out_coverage(rows).front();
+  EXPECT_NEAR(with.share(), 0.9, 0.03);
+  for (Residual& r : rows) r.work.traits.clear();
+  const Coverage without = left_out_coverage(rows).front();
+  EXPECT_NEAR(without.share(), 0.9, 0.03);
+  EXPECT_LT(with.score, 0.9 * without.score);
+}
+
 TEST(BandRows, KnowTheirGpu) {
   const auto rows = band_rows({(data_dir() / "measurements" / "h200-open-train").string()});
   ASSERT_FALSE(rows.empty());

@@ -155,7 +155,14 @@ class BandFile : public testing::Test {
     return BandTable::load(path.string());
   }
   static std::string good() {
-    return bands_toml(BandTable(any_work(-0.1, 0.2), {{.what = "hbm", .phase = "train"}}),
+    return bands_toml(BandTable(any_work(-0.1, 0.2), {{.what = "hbm", .phase = "train"}},
+                                {{.what = "gain",
+                                  .phase = "train",
+                                  .trait = "launch",
+                                  .slope = -0.25,
+                                  .centre = -9.5,
+                                  .least = -12,
+                                  .most = -7}}),
                       {.measurements = {"h200-open"}, .date = "2026-11-23", .notes = {"A note."}});
   }
   static void refuses(const std::string& from, const std::string& to, const std::string& message) {
@@ -180,6 +187,10 @@ TEST_F(BandFile, IsReadAsItIsWritten) {
   EXPECT_EQ(table.classes().front().high, 0.2);
   ASSERT_EQ(table.widenings().size(), 1U);
   EXPECT_EQ(table.widenings().front().phase, "train");
+  ASSERT_EQ(table.spreads().size(), 1U);
+  EXPECT_EQ(table.spreads().front().trait, "launch");
+  EXPECT_EQ(table.spreads().front().slope, -0.25);
+  EXPECT_EQ(table.spreads().front().least, -12);
 }
 
 TEST_F(BandFile, RefusesWhatIsWrong) {
@@ -191,6 +202,8 @@ TEST_F(BandFile, RefusesWhatIsWrong) {
   refuses("coverage = 0.9", "coverage = 0.5", "coverage");
   refuses("date = \"2026-11-23\"", "date = \"today\"", "date");
   refuses("checked = 1.00", "checked = 0.50", "checked");
+  refuses("trait = \"launch\"", "trait = \"limits\"", "launch");
+  refuses("least = -12.0000", "least = -9.0000", "least");
   refuses("what = \"kernel_time\"", "what = \"time\"", "twice");
   refuses("[[class]]\nwhat = \"time\"\n", "[[class]]\nwhat = \"time\"\nphase = \"decode\"\n",
           "classes of time");

@@ -95,7 +95,7 @@ void take_own_rates(WaveModel& model, const GemmProblem& problem, const GemmTile
   const GemmConstants& constants = gpu.constants.gemm;
   const StepRequests requests = step_requests(problem, tile);
   model.own = true;
-  model.overlap = constants.own_overlap_exponent;
+  model.own_overlap = constants.own_overlap_exponent;
   model.step_seconds /=
       std::min(constants.most_tensor_fraction / constants.tensor_fraction,
                1 + constants.idle_tensor_gain * (1 - busy_share(problem, tile, gpu)));
@@ -108,6 +108,33 @@ void take_own_rates(WaveModel& model, const GemmProblem& problem, const GemmTile
       (model.step_seconds + constants.stage_latency.value() + model.fetch_seconds) / model.stages;
   model.in_turns = takes_turns(tile);
   model.hides_stores = problem.needs.only_stores && tile.cluster_k == 1;
+}
+
+// All parts of our own mainloop disturb each other. HBM hides less than the parts on the chip do:
+// beside the longest of them it takes at least as long as in the library's kernels.
+double own_parts(const WaveTime& t, double fetch, double ring, const WaveModel& model) {
+  const double all =
+      together({t.tensor, fetch, t.hbm, t.convert, t.l2, t.smem, ring}, model.own_overlap);
+  return std::max(all, together({std::max({t.tensor, fetch, t.convert}), t.hbm}, model.overlap));
+}
+
+// Zeros for rows that the matrix does not have come before the data behind them. Thread blocks
+// whose panels have them are late, and the others wait for their neighbours or at the kernel's end.
+// What HBM takes hides less of it than of data. No more is added than the zeros take alone, so that
+// few of them cost little. Tensor cores that would work longer on a panel even at their full rate
+// hide all of it.
+void time_own_mainloop(WaveTime& t, const GemmWave& wave, const WaveModel& model) {
+  const double steps = static_cast<double>(wave.k_steps);
+  const double ring = steps * model.stage_seconds;
+  t.mainloop = own_parts(t, t.fetch, ring, model);
+  if (wave.absent_rows == 0 || model.hides_zeros) return;
+  const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
+  const double panels = std::max(t.fetch, steps * model.panel_seconds) + zeros;
+  const double late = std::min(
+      t.mainloop + zeros, std::max(own_parts(t, panels, ring, model), std::hypot(panels, t.hbm)));
+  if (late <= t.mainloop) return;
+  t.mainloop = late;
+  if (panels > std::max({t.tensor, t.hbm, t.smem})) t.bound = Bound::l2;
 }
 
 // Of an epilogue what costs no time where another tile follows. The next tile's operands fill the
@@ -213,30 +240,23 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
                model.turn_seconds;
   if (wave.block_sums > Bytes())
     t.epilogue += wave.block_sums.as_double() / model.sums_rate + model.meeting_seconds;
-  // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance. L2
-  // and shared memory are ceilings only in the library's kernels. An SM that dequantises keeps its
-  // tensor cores waiting.
   double top = t.tensor;
   t.bound = Bound::tensor;
   if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
   if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
   if (t.convert > top) top = t.convert, t.bound = Bound::tensor;
-  t.mainloop = model.own ? together({t.tensor, t.fetch, t.hbm, t.convert, t.l2, t.smem,
-                                     steps * model.stage_seconds},
-                                    model.overlap)
-                         : together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
-  // Zeros come before the data behind them. Thread blocks whose panels have them are late, and the
-  // others wait for their neighbours or at the kernel's end. What HBM takes hides less of it than
-  // of data. Tensor cores that would work longer on a panel even at their full rate hide it.
-  if (wave.absent_rows > 0 && !model.hides_zeros) {
-    const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
-    const double panels = steps * model.panel_seconds + zeros;
-    const double late = std::hypot(panels, t.hbm);
-    if (late > t.mainloop) t.mainloop = late, t.bound = t.hbm > panels ? Bound::hbm : Bound::l2;
+  if (model.own) {
+    if (t.l2 > top) top = t.l2, t.bound = Bound::l2;
+    if (t.smem > top) t.bound = Bound::smem;
+    time_own_mainloop(t, wave, model);
+  } else {
+    // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance;
+    // L2 and shared memory are ceilings only. An SM that dequantises keeps its tensor cores
+    // waiting.
+    t.mainloop = together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
+    if (t.l2 > t.mainloop) t.mainloop = t.l2, t.bound = Bound::l2;
+    if (t.smem > t.mainloop) t.mainloop = t.smem, t.bound = Bound::smem;
   }
-  if (model.own ? t.l2 > top : t.l2 > t.mainloop) t.bound = Bound::l2;
-  if (t.smem > std::max(top, t.l2)) t.bound = Bound::smem;
-  t.mainloop = std::max({t.mainloop, t.l2, t.smem});
   t.hidden = hidden_epilogue(t, wave, model);
   return t;
 }

@@ -22,8 +22,9 @@ struct WaveModel {
   double l2_requests = 1;  // for operands, as many bytes that begin at a line cost as much
   double hbm_rate;
   double concurrency;
-  double overlap;
+  double overlap;             // exponent; of our own mainloop between HBM and the rest
   bool own = false;           // our own Hopper mainloop, for which the next are known
+  double own_overlap = 0;     // exponent between all its parts
   double stage_seconds = 0;   // one k step, where the ring of stages waits for what it asked for
   double stages = 0;          // of the ring
   bool in_turns = false;      // two consumers with a tile each

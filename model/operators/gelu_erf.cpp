@@ -39,7 +39,7 @@ constinit const Operator operators::gelu_erf{.name = "gelu_erf",
                                              .gradient = in_gelu_erf::gradient,
                                              .framework = by_layout,
                                              .cheap_again = true,
-                                             .stream = StreamCost::exponential,
+                                             .stream = StreamCost::error_function,
                                              .called = no_attributes};
 
 }  // namespace fuseline

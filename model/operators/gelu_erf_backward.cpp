@@ -37,6 +37,7 @@ constinit const Operator operators::gelu_erf_backward{
     .lower = in_gelu_erf_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
-    .framework = by_layout};
+    .framework = by_layout,
+    .stream = StreamCost::error_slope};
 
 }  // namespace fuseline

@@ -123,6 +123,8 @@ enum class StreamCost : std::uint8_t {
   plain,
   rotation,          // pairs of columns and tables
   exponential,       // a sigmoid or tanh of each element
+  error_function,    // of each element
+  error_slope,       // the derivative of a function of it
   softmax,           // maximum, exponential and sum of a row
   welford,           // mean and variance in one walk
   deferred_welford,  // the scale and shift of such a row

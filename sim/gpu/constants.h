@@ -23,6 +23,10 @@ struct GemmConstants {
   double stream_gb_per_s = 0;
   double drift = 0;
   double overlap_exponent = 0;
+  double own_overlap_exponent = 0;
+  double idle_tensor_gain = 0;
+  double most_tensor_fraction = 0;
+  Seconds stage_latency;
   double absent_bytes_per_cycle = 0;
   double epilogue_bytes_per_cycle = 0;
   double epilogue_issue_fraction = 0;
@@ -50,6 +54,7 @@ struct GemmConstants {
   std::int64_t least_split_steps = 0;
   std::int64_t split_waves = 0;
   double tile_indifference = 0;
+  double own_tile_indifference = 0;
   std::int64_t thin_rows = 0;
   std::int64_t least_tile_rows = 0;
   std::int64_t thin_columns = 0;

@@ -13,6 +13,8 @@ struct StreamConstants {
   double rope_instructions = 0;
   double concat_instructions = 0;
   double gelu_instructions = 0;
+  double erf_instructions = 0;
+  double erf_slope_instructions = 0;
   double generated_norm_instructions = 0;
   double layer_norm_instructions = 0;
   double resident_row_instructions = 0;

@@ -10,6 +10,7 @@
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/gemm_time.h"
 #include "sim/kernels/operand_rows.h"
+#include "sim/kernels/own_mainloop.h"
 #include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
@@ -237,10 +238,11 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
     return std::tuple(option.tile.split_k * option.tile.cluster_k, option.operand_bytes,
                       option.tile.tail_parts);
   };
+  const double indifference =
+      is_own_hopper(problem, gpu) ? constants.own_tile_indifference : constants.tile_indifference;
   const Option* best = &*first;
   for (const Option& option : options) {
-    if (option.time <= first->time * (1.0 + constants.tile_indifference) &&
-        rank(option) < rank(*best)) {
+    if (option.time <= first->time * (1.0 + indifference) && rank(option) < rank(*best)) {
       best = &option;
     }
   }

@@ -104,8 +104,9 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
       wave.epilogue =
           Bytes(wave.blocks * 2 * tile.m * tile.n * 4) + Bytes(wave.epilogue.value() / parts);
     }
-    const WaveTime t = time_of(wave, model);
-    return t.mainloop + t.epilogue;
+    WaveTime t = time_of(wave, model);
+    if (parts > 1) t.hidden = 0;
+    return t;
   };
   double seconds = (gpu.tiny_kernel + gpu.constants.gemm.start).value() + model.table_seconds;
   // The last rows are in the last raster group.
@@ -117,13 +118,22 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t late =
       absent == 0 ? rounds : std::min(rounds, ceil_div(ceil_div(units * low, high), at_once));
   const std::int64_t late_full = std::min(full, rest > 0 ? late - 1 : late);
-  if (full > late_full)
-    seconds += static_cast<double>(full - late_full) * wave_of(at_once, 1, false);
-  if (late_full > 0) seconds += static_cast<double>(late_full) * wave_of(at_once, 1, true);
   const std::int64_t parts = tile.tail_parts;
+  double hidden = 0;  // of the latest round's epilogue, if there is another round
+  const auto add = [&](std::int64_t rounds_alike, const WaveTime& t) {
+    seconds += static_cast<double>(rounds_alike) * (t.mainloop + t.epilogue - t.hidden);
+    hidden = t.hidden;
+  };
+  const auto add_rest = [&] {
+    for (std::int64_t left = rest * parts; left > 0; left -= at_once)
+      add(1, wave_of(std::min(left, at_once), parts, true));
+  };
   if (rest > 0) seconds += model.last_meeting_seconds;
-  for (std::int64_t left = rest * parts; left > 0; left -= at_once)
-    seconds += wave_of(std::min(left, at_once), parts, true);
+  if (parts > 1) add_rest();  // parts are ahead of whole tiles
+  if (full > late_full) add(full - late_full, wave_of(at_once, 1, false));
+  if (late_full > 0) add(late_full, wave_of(at_once, 1, true));
+  if (parts == 1) add_rest();
+  seconds += hidden;
   // The sums of the parts of one tile are written together and read one after the other, where one
   // block adds up.
   if (rest > 0 && parts > 1 && !adds_together(problem))

@@ -34,7 +34,8 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   result.epilogue += once;
   for (const GemmWave& wave : waves) {
     const WaveTime t = time_of(wave, model);
-    result.time += Seconds(t.mainloop + t.epilogue);
+    const double hidden = &wave == &waves.back() ? 0 : t.hidden;
+    result.time += Seconds(t.mainloop + t.epilogue - hidden);
     result.tensor += Seconds(t.tensor);
     result.l2 += Seconds(std::max(t.l2, t.fetch));
     result.hbm += Seconds(t.hbm);
@@ -54,8 +55,9 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
   spans.reserve(waves.size());
   for (const GemmWave& wave : waves) {
     const WaveTime t = time_of(wave, model);
-    spans.push_back(
-        {Seconds(t.mainloop), Seconds(t.epilogue + (spans.empty() ? model.table_seconds : 0.0))});
+    const double hidden = &wave == &waves.back() ? 0 : t.hidden;
+    spans.push_back({Seconds(t.mainloop),
+                     Seconds(t.epilogue - hidden + (spans.empty() ? model.table_seconds : 0.0))});
   }
   if (!spans.empty()) spans.back().epilogue += Seconds(model.last_meeting_seconds);
   return spans;

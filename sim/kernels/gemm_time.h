@@ -41,6 +41,23 @@ struct GemmTime {
 //              runs. Threads of rows that the matrix does not have run the functions as well.
 //   tables   = once, in our own kernels: 64 columns of the first tile after the other wait for
 //              their tables out of HBM, stream.ramp_us each. Nothing multiplies meanwhile.
+// Our own Hopper mainloop (own_mainloop.h) differs. All parts are in the p-norm, whose exponent is
+// gemm.own_overlap_exponent. HBM and the longest of tensor, fetch and convert take at least what
+// they do with gemm.overlap_exponent. And
+//   tensor   = faster by 1 + gemm.idle_tensor_gain × the share of multiprocessors without a tile,
+//              up to gemm.most_tensor_fraction of the datasheet rate: all of them together are not
+//              as fast as a few
+//   fetch    = k steps × requests that one thread block sends × 128 bytes / fetch rate of one SM;
+//              a row between two lines of L2 takes two requests
+//   SMEM     = the same of the requests that come in, also those that others of the cluster sent
+//   ring     = k steps × (one step multiplied + gemm.stage_latency_us + fetched) / stages
+//   L2       = of thread blocks without a cluster, what neighbours ask for together counts once
+//   zeros    = for rows of a high tile that the matrix does not have, beside fetch and before it:
+//              k steps × rows × row bytes / gemm.absent_bytes_per_cycle, where the tensor cores do
+//              not hide them
+//   epilogue = where it only stores and another tile follows, less than that: in tiles of 64 rows,
+//              which two consumers make in turns, only what both together exceed the mainloop by;
+//              in others not what the ring, which fills meanwhile, saves of the next tile's wait
 // `clock_factor`: sustained over boost clock. HBM and launch do not depend on it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);

@@ -8,6 +8,7 @@
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/operand_rows.h"
+#include "sim/kernels/own_mainloop.h"
 #include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
@@ -85,6 +86,69 @@ double together(std::initializer_list<double> parts, double overlap) {
   return top * std::pow(sum, 1.0 / overlap);
 }
 
+// Our own Hopper mainloop's rates in the place of the library's. Tensor cores are faster where
+// others rest, and fastest where few work. A stage of the ring is asked for when it is free, comes
+// after the latency, and is free again when it was multiplied.
+void take_own_rates(WaveModel& model, const GemmProblem& problem, const GemmTile& tile,
+                    const Gpu& gpu, double clock) {
+  constexpr double kRequestBytes = 128;
+  const GemmConstants& constants = gpu.constants.gemm;
+  const StepRequests requests = step_requests(problem, tile);
+  model.own = true;
+  model.own_overlap = constants.own_overlap_exponent;
+  model.step_seconds /=
+      std::min(constants.most_tensor_fraction / constants.tensor_fraction,
+               1 + constants.idle_tensor_gain * (1 - busy_share(problem, tile, gpu)));
+  model.fetch_seconds = requests.sent * kRequestBytes / (fetch_rate(problem, tile, gpu) * clock);
+  model.smem_seconds =
+      requests.received * kRequestBytes / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
+  model.l2_requests *= reaching_share(problem, tile);
+  model.stages = static_cast<double>(ring_stages(problem, tile, gpu));
+  model.stage_seconds =
+      (model.step_seconds + constants.stage_latency.value() + model.fetch_seconds) / model.stages;
+  model.in_turns = takes_turns(tile);
+  model.hides_stores = problem.needs.only_stores && tile.cluster_k == 1;
+}
+
+// All parts of our own mainloop disturb each other. HBM hides less than the parts on the chip do:
+// beside the longest of them it takes at least as long as in the library's kernels.
+double own_parts(const WaveTime& t, double fetch, double ring, const WaveModel& model) {
+  const double all =
+      together({t.tensor, fetch, t.hbm, t.convert, t.l2, t.smem, ring}, model.own_overlap);
+  return std::max(all, together({std::max({t.tensor, fetch, t.convert}), t.hbm}, model.overlap));
+}
+
+// Zeros for rows that the matrix does not have come before the data behind them. Thread blocks
+// whose panels have them are late, and the others wait for their neighbours or at the kernel's end.
+// What HBM takes hides less of it than of data. No more is added than the zeros take alone, so that
+// few of them cost little. Tensor cores that would work longer on a panel even at their full rate
+// hide all of it.
+void time_own_mainloop(WaveTime& t, const GemmWave& wave, const WaveModel& model) {
+  const double steps = static_cast<double>(wave.k_steps);
+  const double ring = steps * model.stage_seconds;
+  t.mainloop = own_parts(t, t.fetch, ring, model);
+  if (wave.absent_rows == 0 || model.hides_zeros) return;
+  const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
+  const double panels = std::max(t.fetch, steps * model.panel_seconds) + zeros;
+  const double late = std::min(
+      t.mainloop + zeros, std::max(own_parts(t, panels, ring, model), std::hypot(panels, t.hbm)));
+  if (late <= t.mainloop) return;
+  t.mainloop = late;
+  if (panels > std::max({t.tensor, t.hbm, t.smem})) t.bound = Bound::l2;
+}
+
+// Of an epilogue what costs no time where another tile follows. The next tile's operands fill the
+// ring meanwhile, which makes up for as much of what the tensor cores waited for them. Where two
+// consumers have a tile each, one multiplies. Epilogues that do more than store were measured in
+// other runs, where they show in full.
+double hidden_epilogue(const WaveTime& t, const GemmWave& wave, const WaveModel& model) {
+  if (!model.hides_stores || wave.block_sums > Bytes() || wave.k_steps == 0) return 0;
+  const double busy = std::max(t.tensor, t.convert);
+  if (model.in_turns) return t.epilogue - std::max(0.0, (busy + t.epilogue) / 2 - t.mainloop);
+  const double of_ring = model.stages * t.mainloop / static_cast<double>(wave.k_steps);
+  return std::min({t.epilogue, std::max(0.0, t.mainloop - busy), of_ring});
+}
+
 }  // namespace
 
 WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
@@ -109,7 +173,8 @@ WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu
   convert_seconds =
       converted(problem, tile, constants) / (gpu.constants.stream.issue_lanes * clock);
   step_seconds = flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
-  fetch_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
+  panel_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
+  fetch_seconds = panel_seconds;
   hides_zeros = fetch_seconds + static_cast<double>(tile.m) * absent_row_seconds <=
                 step_seconds * constants.tensor_fraction;
   smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
@@ -145,6 +210,7 @@ WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu
     exchange_seconds = constants.cluster_wave.value() +
                        static_cast<double>((tile.cluster_k - 1) * rows * tile.n * 4) /
                            (constants.sm_fetch_bytes_per_cycle * clock);
+  if (is_own_hopper(problem, gpu)) take_own_rates(*this, problem, tile, gpu, clock);
 }
 
 WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
@@ -174,25 +240,24 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
                model.turn_seconds;
   if (wave.block_sums > Bytes())
     t.epilogue += wave.block_sums.as_double() / model.sums_rate + model.meeting_seconds;
-  // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
-  // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
   t.bound = Bound::tensor;
   if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
   if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
   if (t.convert > top) top = t.convert, t.bound = Bound::tensor;
-  t.mainloop = together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
-  // Zeros come before the data behind them. Thread blocks whose panels have them are late, and the
-  // others wait for their neighbours or at the kernel's end. What HBM takes hides less of it than
-  // of data. Tensor cores that would work longer on a panel even at their full rate hide it.
-  if (wave.absent_rows > 0 && !model.hides_zeros) {
-    const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
-    const double late = std::hypot(t.fetch + zeros, t.hbm);
-    if (late > t.mainloop)
-      t.mainloop = late, t.bound = t.hbm > t.fetch + zeros ? Bound::hbm : Bound::l2;
+  if (model.own) {
+    if (t.l2 > top) top = t.l2, t.bound = Bound::l2;
+    if (t.smem > top) t.bound = Bound::smem;
+    time_own_mainloop(t, wave, model);
+  } else {
+    // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance;
+    // L2 and shared memory are ceilings only. An SM that dequantises keeps its tensor cores
+    // waiting.
+    t.mainloop = together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
+    if (t.l2 > t.mainloop) t.mainloop = t.l2, t.bound = Bound::l2;
+    if (t.smem > t.mainloop) t.mainloop = t.smem, t.bound = Bound::smem;
   }
-  if (t.l2 > t.mainloop) t.mainloop = t.l2, t.bound = Bound::l2;
-  if (t.smem > t.mainloop) t.mainloop = t.smem, t.bound = Bound::smem;
+  t.hidden = hidden_epilogue(t, wave, model);
   return t;
 }
 

@@ -12,6 +12,7 @@ namespace fuseline {
 struct WaveModel {
   double step_seconds;            // one k step of one tile on the tensor cores
   double fetch_seconds;           // its panels from L2 into shared memory
+  double panel_seconds;           // all of them, also those that others of the cluster ask for
   double smem_seconds;            // and from there to the tensor cores
   double absent_row_seconds = 0;  // zeros for one row that the matrix does not have
   bool hides_zeros = false;       // behind the tensor cores, also a panel of nothing else
@@ -21,11 +22,17 @@ struct WaveModel {
   double l2_requests = 1;  // for operands, as many bytes that begin at a line cost as much
   double hbm_rate;
   double concurrency;
-  double overlap;
-  double needed_streams;            // for the full HBM rate
-  double cluster_k;                 // thread blocks for one epilogue
-  double sums_rate;                 // bytes/s of one SM, of sums of parts of a tile
-  double meeting_seconds;           // of parts of tiles that are added up together
+  double overlap;             // exponent; of our own mainloop between HBM and the rest
+  bool own = false;           // our own Hopper mainloop, for which the next are known
+  double own_overlap = 0;     // exponent between all its parts
+  double stage_seconds = 0;   // one k step, where the ring of stages waits for what it asked for
+  double stages = 0;          // of the ring
+  bool in_turns = false;      // two consumers with a tile each
+  bool hides_stores = false;  // of an epilogue that only stores, behind the next tile
+  double needed_streams;      // for the full HBM rate
+  double cluster_k;           // thread blocks for one epilogue
+  double sums_rate;           // bytes/s of one SM, of sums of parts of a tile
+  double meeting_seconds;     // of parts of tiles that are added up together
   double last_meeting_seconds = 0;  // of all thread blocks, behind their own parts
   double exchange_seconds = 0;      // of clusters along K: their start, end and partial sums
   double issue_seconds = 0;         // the instructions of the epilogue's functions of a tile
@@ -39,7 +46,8 @@ struct WaveModel {
 // In seconds.
 struct WaveTime {
   double tensor, fetch, l2, hbm, smem, convert, epilogue;
-  double mainloop;  // of all of them together
+  double mainloop;    // of all of them together
+  double hidden = 0;  // of the epilogue, where the thread block has another tile behind this one
   Bound bound;
 };
 

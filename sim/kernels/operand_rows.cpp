@@ -14,14 +14,14 @@ std::int64_t stored_columns(const GemmProblem& problem, const GemmOperand& opera
   return operand.transposed ? operand.matrix.cols : problem.k;
 }
 
+}  // namespace
+
 // Of the operand's rows the share that does not begin at a line. The first one does.
 double rows_between_lines(const GemmProblem& problem, const GemmOperand& operand) {
   if (operand.matrix.element.bits() < 8) return 0;
   const std::int64_t bytes = stored_columns(problem, operand) * operand.matrix.element;
   return 1 - static_cast<double>(std::gcd(bytes, kLineBytes)) / static_cast<double>(kLineBytes);
 }
-
-}  // namespace
 
 bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu) {
   const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;

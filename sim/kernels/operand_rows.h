@@ -12,6 +12,9 @@ namespace fuseline {
 // attention have numbers of tokens as sizes; they count as padded.
 bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu);
 
+// Of the rows that a bulk copy takes 128 bytes from, the share that lies in two lines of L2.
+double rows_between_lines(const GemmProblem& problem, const GemmOperand& operand);
+
 // Of the 128 bytes that a bulk copy takes from each row, the share that lies in a second line of
 // L2: of rows that do not all begin at a line, seven of eight lie in two where their length is an
 // odd multiple of 16 bytes. Mean over what a tile of our own mainloop loads; 0 for others.

@@ -72,9 +72,9 @@ double instructions_of(const Graph& graph, const Kernel& kernel, const StreamCon
       kernel.implementation != Implementation::resident_row)
     count = c.softmax_instructions;
   if (has_cost(graph, kernel, {StreamCost::rotation})) count += c.rope_instructions;
-  if (has_cost(graph, kernel, {StreamCost::exponential})) {
-    count += c.gelu_instructions;
-  }
+  if (has_cost(graph, kernel, {StreamCost::exponential})) count += c.gelu_instructions;
+  if (has_cost(graph, kernel, {StreamCost::error_function})) count += c.erf_instructions;
+  if (has_cost(graph, kernel, {StreamCost::error_slope})) count += c.erf_slope_instructions;
   return count;
 }
 

@@ -22,7 +22,7 @@ class Walker {
       : plan_(plan),
         gpu_(gpu),
         addresses_(plan),
-        l2_(effective_l2_capacity(gpu), options.memo),
+        l2_(effective_l2_capacity(gpu), gpu.constants.l2.set_spread, options.memo),
         phases_(plan, gpu, addresses_, l2_),
         gap_(gpu.constants.launch.gap),
         chained_(!options.replay),

@@ -33,7 +33,8 @@ WalkTraffic PhaseWalker::through_l2(const OneWalk& one) {
   WalkKey key;
   fuseline::describe(one, key);
   if constexpr (std::is_same_v<OneWalk, GemmWalk>) {
-    if (l2_.remembers()) return l2_.walk(key, [&] { return parts_of(one, l2_.capacity()); });
+    if (l2_.remembers())
+      return l2_.walk(key, [&](Bytes capacity) { return parts_of(one, capacity); });
   }
   return l2_.walk(key, [&](L2Cache& cache) { return fuseline::walk(one, cache); });
 }

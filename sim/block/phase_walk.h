@@ -11,9 +11,9 @@
 #include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/gemm_model.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/remembering_l2.h"
 #include "sim/kernels/scan_kernel.h"
 #include "sim/kernels/stream_kernel.h"
-#include "sim/kernels/walk_memo.h"
 #include "sim/memory/traffic.h"
 
 namespace fuseline {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "model/plan.h"
 #include "sim/block/phase_walk.h"
@@ -23,8 +24,9 @@ struct WatchedPhase {
 // In this order: block_begins(); of every kernel its phases, each with its steps; kernel_ends().
 class WalkWatcher : public L2Watcher {
  public:
+  // The caches whose mean the L2 is; the first has the mean capacity.
   virtual void block_begins(const Plan& plan, const AddressMap& addresses,
-                            const L2Cache& cache) = 0;
+                            const std::vector<const L2Cache*>& caches) = 0;
   virtual void phase_begins(const WatchedPhase& phase, const AddressMap& addresses) = 0;
   // What the phase costs at the boost clock, for a program without its launch.
   virtual void phase_ends(const WalkedKernel& walked, const Gpu& gpu) = 0;

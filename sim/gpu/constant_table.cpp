@@ -230,6 +230,10 @@ constexpr ConstantInfo kTable[] = {
     {"l2.capacity_fraction", "1",
      "of the nominal capacity that an LRU cache has to have, where two partitions keep copies",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.l2.capacity_fraction; }},
+    {"l2.set_spread", "1",
+     "of that capacity: what the third of the sets with the most lines lacks, and the third with "
+     "the fewest has more",
+     Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.l2.set_spread; }},
     {"l2.single_partition_fraction", "1", "the same where one partition keeps no second copy",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.l2.single_partition_fraction; }},
     {"launch.gap_us", "us", "a kernel after a different one, beyond a chain of equal empty kernels",

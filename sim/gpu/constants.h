@@ -133,6 +133,7 @@ struct SyncConstants {
 struct L2Constants {
   double capacity_fraction = 0;
   double single_partition_fraction = 0;
+  double set_spread = 0;
 };
 
 // Energy, and the power limit.

@@ -118,24 +118,24 @@ void WalkMemo::forget() {
   older_ = {};
 }
 
-RememberingL2::RememberingL2(Bytes capacity, WalkMemo* memo) : memo_(memo), cache_(capacity) {
+RememberingCache::RememberingCache(Bytes capacity, WalkMemo* memo) : memo_(memo), cache_(capacity) {
   if (memo_ != nullptr) contents_ = memo_->one_of(*cache_.contents(tensors_));
 }
 
-const L2Cache& RememberingL2::watch(L2Watcher* watcher) {
+const L2Cache& RememberingCache::watch(L2Watcher* watcher) {
   FUSELINE_ASSERT(memo_ == nullptr, "a walk that is remembered cannot be watched");
   cache_.watch(watcher);
   return cache_;
 }
 
-L2Cache& RememberingL2::cache() {
+L2Cache& RememberingCache::cache() {
   if (!cache_is_current_) cache_.restore(*contents_, tensors_);
   cache_is_current_ = true;
   return cache_;
 }
 
 // A refill depends on nothing that was there.
-WalkMemo::Words RememberingL2::words_of(const WalkKey& key, std::uint64_t kind) const {
+WalkMemo::Words RememberingCache::words_of(const WalkKey& key, std::uint64_t kind) const {
   WalkMemo::Words words;
   words.reserve(3 + key.words().size() + key.tensors().size());
   words.push_back(kind);
@@ -152,7 +152,7 @@ WalkMemo::Words RememberingL2::words_of(const WalkKey& key, std::uint64_t kind) 
   return words;
 }
 
-WalkTraffic RememberingL2::walk(const WalkKey& key, const Walk& walk) {
+WalkTraffic RememberingCache::walk(const WalkKey& key, const Walk& walk) {
   if (memo_ == nullptr) return walk(cache_);
   WalkMemo::Words words;
   if (contents_) {
@@ -170,8 +170,8 @@ WalkTraffic RememberingL2::walk(const WalkKey& key, const Walk& walk) {
   return traffic;
 }
 
-WalkTraffic RememberingL2::walk(const WalkKey& key,
-                                const std::function<std::vector<Walk>()>& parts) {
+WalkTraffic RememberingCache::walk(const WalkKey& key,
+                                   const std::function<std::vector<Walk>()>& parts) {
   FUSELINE_ASSERT(memo_ != nullptr, "parts are for what is remembered");
   const WalkMemo::Contents before = contents_;
   WalkMemo::Words words;
@@ -208,7 +208,7 @@ WalkTraffic RememberingL2::walk(const WalkKey& key,
   return all;
 }
 
-bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
+bool RememberingCache::refill(const WalkKey& key, const Walk& walk) {
   contents_ = nullptr;
   tensors_.clear();
   WalkMemo::Words words;
@@ -219,7 +219,7 @@ bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
         follow(key, *known);
         return true;
       }
-      *this = RememberingL2(capacity(), memo_);
+      clear();
       return false;
     }
   }
@@ -233,12 +233,12 @@ bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
     WalkMemo::Entry entry = describe(key, {});
     if (entry.after || !certain) memo_->add(words, std::move(entry));
   }
-  if (!certain) *this = RememberingL2(capacity(), memo_);
+  if (!certain) clear();
   return certain;
 }
 
 // Goes from the contents before an entry's walk to those after it.
-void RememberingL2::follow(const WalkKey& key, const WalkMemo::Entry& entry) {
+void RememberingCache::follow(const WalkKey& key, const WalkMemo::Entry& entry) {
   for (std::size_t i = 0; i < entry.missed.size(); ++i)
     count_missed(key.tensors()[i], entry.missed[i]);
   std::vector<std::uint32_t> after;
@@ -253,7 +253,7 @@ void RememberingL2::follow(const WalkKey& key, const WalkMemo::Entry& entry) {
 }
 
 // The entry of a walk that has just ended; moves on to the contents after it.
-WalkMemo::Entry RememberingL2::describe(const WalkKey& key, WalkTraffic traffic) {
+WalkMemo::Entry RememberingCache::describe(const WalkKey& key, WalkTraffic traffic) {
   WalkMemo::Entry entry;
   entry.traffic = std::move(traffic);
   for (const std::uint32_t tensor : key.tensors()) {
@@ -272,9 +272,9 @@ WalkMemo::Entry RememberingL2::describe(const WalkKey& key, WalkTraffic traffic)
 }
 
 // Of each tensor of `after` its place in `before`, or else in the key, behind those.
-std::vector<std::uint32_t> RememberingL2::numbers_after(const WalkKey& key,
-                                                        const std::vector<std::uint32_t>& before,
-                                                        const std::vector<std::uint32_t>& after) {
+std::vector<std::uint32_t> RememberingCache::numbers_after(
+    const WalkKey& key, const std::vector<std::uint32_t>& before,
+    const std::vector<std::uint32_t>& after) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(after.size());
   for (const std::uint32_t tensor : after) {
@@ -287,13 +287,13 @@ std::vector<std::uint32_t> RememberingL2::numbers_after(const WalkKey& key,
   return numbers;
 }
 
-void RememberingL2::count_missed(std::uint32_t tensor, Bytes bytes) {
+void RememberingCache::count_missed(std::uint32_t tensor, Bytes bytes) {
   if (bytes == Bytes()) return;
   if (tensor >= missed_.size()) missed_.resize(tensor + 1);
   missed_[tensor] += bytes;
 }
 
-Bytes RememberingL2::take_missed(std::uint32_t tensor) {
+Bytes RememberingCache::take_missed(std::uint32_t tensor) {
   if (memo_ == nullptr) return cache_.take_missed(tensor);
   return tensor < missed_.size() ? std::exchange(missed_[tensor], Bytes()) : Bytes();
 }

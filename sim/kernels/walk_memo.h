@@ -112,11 +112,11 @@ class WalkMemo {
   std::size_t found_ = 0, added_ = 0;
 };
 
-// The L2 of one walk over a plan.
-class RememberingL2 {
+// One least recently used cache in a walk over a plan.
+class RememberingCache {
  public:
   // Without a memo everything is walked.
-  RememberingL2(Bytes capacity, WalkMemo* memo);
+  RememberingCache(Bytes capacity, WalkMemo* memo);
 
   // `key` must say all that decides what `walk` touches, and name all tensors that it touches.
   WalkTraffic walk(const WalkKey& key, const Walk& walk);
@@ -132,6 +132,8 @@ class RememberingL2 {
     missed_.clear();
     cache_.forget_missed();
   }
+  // As new, and empty.
+  void clear() { *this = RememberingCache(capacity(), memo_); }
   // Only without a memo: what is remembered is not walked, and so there is nothing to see.
   const L2Cache& watch(L2Watcher* watcher);
   [[nodiscard]] bool remembers() const { return memo_ != nullptr; }

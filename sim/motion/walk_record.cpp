@@ -80,9 +80,11 @@ class Recorder : public WalkWatcher {
   Recorder(WalkRecord& record, const std::function<void()>& between)
       : record_(record), between_(between) {}
 
-  void block_begins(const Plan& plan, const AddressMap& addresses, const L2Cache& cache) override {
+  void block_begins(const Plan& plan, const AddressMap& addresses,
+                    const std::vector<const L2Cache*>& caches) override {
     plan_ = &plan;
-    traffic_ = cache.all_traffic();
+    const L2Cache& cache = *caches.front();
+    for (const L2Cache* one : caches) parts_.push_back({one, one->all_traffic(), {}, -1, {}});
     evicted_ = cache.evicted();
     record_.resident_at_first = cache.resident();
     record_.capacity = cache.capacity();
@@ -132,38 +134,60 @@ class Recorder : public WalkWatcher {
   void step_ends(const WalkStep& step, const L2Cache& cache) override {
     if (between_) between_();
     const bool counted = step.kind == WalkStep::Kind::rows || step.kind == WalkStep::Kind::heads;
-    pending_ += step.asked;
-    if (pending_begin_ < 0) pending_begin_ = step.begin;
+    Part& part = *std::ranges::find(parts_, &cache, &Part::cache);
+    part.pending += step.asked;
+    if (part.pending_begin < 0) part.pending_begin = step.begin;
     const bool enough =
         step.end == step.of || step.begin * kMostSteps / step.of != step.end * kMostSteps / step.of;
     if (counted && !enough) return;
-    if (counted && pending_ == Bytes()) {  // a part of the walk that touches nothing
-      pending_begin_ = -1;
+    if (counted && part.pending == Bytes()) {  // a part of the walk that touches nothing
+      part.pending_begin = -1;
       return;
     }
+    const HbmTraffic all = cache.all_traffic();
+    part.moved.push_back({all.read - part.traffic.read, all.write - part.traffic.write});
+    part.traffic = all;
+    const Bytes asked = std::exchange(part.pending, Bytes());
+    const std::int64_t begin = std::exchange(part.pending_begin, -1);
+    if (&part != &parts_.front()) return;
     RecordedStep s;
     s.kind = step.kind;
-    s.begin = counted ? pending_begin_ : step.begin;
+    s.begin = counted ? begin : step.begin;
     s.end = step.end;
     s.of = step.of;
-    const HbmTraffic all = cache.all_traffic();
-    s.hbm = {all.read - traffic_.read, all.write - traffic_.write};
     s.evicted = cache.evicted() - evicted_;
     s.resident = cache.resident();
     s.first_change = record_.changes.size();
     take(cache, record_.changes);
     s.last_change = record_.changes.size();
-    traffic_ = all;
     evicted_ = cache.evicted();
     record_.steps.push_back(s);
-    asked_.push_back(pending_);
-    pending_ = Bytes();
-    pending_begin_ = -1;
+    asked_.push_back(asked);
+  }
+
+  // Steps move the mean of what all parts move, rounded as the kernel's bytes are: those of a GEMM
+  // each, others together.
+  void take_means(std::size_t first_step, bool each) {
+    const auto count = std::ssize(parts_);
+    HbmTraffic sum, given;
+    for (std::size_t s = first_step; s < record_.steps.size(); ++s) {
+      if (each) sum = given = {};
+      for (const Part& part : parts_) {
+        sum.read += part.moved[s - first_step].read;
+        sum.write += part.moved[s - first_step].write;
+      }
+      const HbmTraffic mean{Bytes(ceil_div(sum.read.value(), count)),
+                            Bytes(ceil_div(sum.write.value(), count))};
+      record_.steps[s].hbm = {mean.read - given.read, mean.write - given.write};
+      given = mean;
+    }
+    for (Part& part : parts_) part.moved.clear();
   }
 
   // Until kernel_ends() a step's time is what it takes at the boost clock.
   void phase_ends(const WalkedKernel& walked, const Gpu& gpu) override {
     RecordedPhase& phase = record_.phases.back();
+    take_means(phase.first_step, !walked.gemms.empty());
     if (walked.gemms.empty()) {
       share(phase.first_step, time_at(walked, gpu, 1.0));
     } else {
@@ -343,11 +367,17 @@ class Recorder : public WalkWatcher {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::vector<std::uint32_t> numbers_;  // of matrices, by the cache's tensor
   HeldChunks held_;
-  HbmTraffic traffic_;
+  // One of the caches whose mean the L2 is. The steps are drawn of the first.
+  struct Part {
+    const L2Cache* cache;
+    HbmTraffic traffic;               // so far
+    Bytes pending;                    // asked since the last step
+    std::int64_t pending_begin = -1;  // where that began
+    std::vector<HbmTraffic> moved;    // by each step of the phase
+  };
+  std::vector<Part> parts_;
   Bytes evicted_;
   std::vector<Bytes> asked_;  // by steps of the phase
-  Bytes pending_;
-  std::int64_t pending_begin_ = -1;
   std::size_t kernel_ = 0, launch_ = 0, first_phase_ = 0;
 };
 

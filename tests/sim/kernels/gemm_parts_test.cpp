@@ -80,7 +80,7 @@ TEST(GemmParts, LaterPartsAreFoundWhateverWasThereBefore) {
   const auto parts = [&] { return parts_of(one, kCapacity); };
   WalkMemo memo;
   const auto walked_after = [&](std::int64_t rows) {
-    RememberingL2 l2(kCapacity, &memo);
+    RememberingCache l2(kCapacity, &memo);
     const CachedMatrix before{kOlder, 4096, 64, 2};
     WalkKey first;
     first.matrix(before);

@@ -134,7 +134,7 @@ TEST(WalkMemo, HoldsNoMoreThanItsBudget) {
   WalkMemo memo(kBudget);
   std::size_t most = 0;
   for (std::int64_t i = 0; i < 2000; ++i) {
-    RememberingL2 l2(Bytes(100'000), &memo);
+    RememberingCache l2(Bytes(100'000), &memo);
     const CachedMatrix m{1, 64 * (i + 1), 64, 2};
     WalkKey key;
     key.matrix(m);

@@ -57,7 +57,7 @@ TEST(CodeProducts, OfFittedShapesTakeWhatWasMeasured) {
   const Errors tensor = errors_of("fp8_tensor", "fp8", kFitted, 512, 8192);
   EXPECT_EQ(tensor.count, 13);
   EXPECT_NEAR(tensor.mean, 0.037, kDigit);
-  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kFitted, 512, 8192).mean, 0.045, kDigit);
+  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kFitted, 512, 8192).mean, 0.043, kDigit);
   EXPECT_NEAR(errors_of("int8", "int8", kFitted, 512, 8192).mean, 0.059, kDigit);
 }
 
@@ -65,7 +65,7 @@ TEST(CodeProducts, OfOtherShapesToo) {
   const Errors tensor = errors_of("fp8_tensor", "fp8", kOthers, 512, 8192);
   EXPECT_EQ(tensor.count, 9);
   EXPECT_NEAR(tensor.mean, 0.036, kDigit);
-  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kOthers, 512, 8192).mean, 0.057, kDigit);
+  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kOthers, 512, 8192).mean, 0.055, kDigit);
   EXPECT_NEAR(errors_of("int8", "int8", kOthers, 512, 8192).mean, 0.068, kDigit);
 }
 
@@ -73,7 +73,7 @@ TEST(CodeProducts, OfOtherShapesToo) {
 TEST(CodeProducts, OfGroupsAreTooFast) {
   const Errors e = errors_of("fp8_block", "fp8-block", kFitted, 512, 8192);
   EXPECT_EQ(e.count, 6);
-  EXPECT_NEAR(e.bias, -0.063, kDigit);
+  EXPECT_NEAR(e.bias, -0.059, kDigit);
 }
 
 // Few rows wait for the weight. One scale takes what it should; PyTorch's kernels with a scale for

@@ -88,8 +88,9 @@ std::vector<MeasuredTileTime> read_tile_table(const std::string& path, const Gpu
                  "a tile of its section tiles.own, once for each size");
     times.push_back(std::move(time));
   }
-  for (auto& [key, rows] : alike) {
-    const auto& [m, n, k, name] = key;
+  for (auto& of_one_name : alike) {
+    const auto& [m, n, k, name] = of_one_name.first;
+    std::vector<std::size_t>& rows = of_one_name.second;
     const GemmProblem problem = own_plain_gemm(m, n, k);
     struct Candidate {
       GemmTile tile;

@@ -143,7 +143,7 @@ TEST(OwnMainloop, ZerosAddNoMoreThanTheyTake) {
   const double row_ns =
       64 * 2 / gpu.constants.gemm.absent_bytes_per_cycle / gpu.sm_clock.value() * 1e9;
   constexpr std::int64_t kDepth = 4096, kFull = 1408;
-  const double rounds = std::ceil(kFull / 128.0 * 4096 / 128 / gpu.sm_count);
+  const double rounds = std::ceil(kFull / 128.0 * 4096 / 128 / static_cast<double>(gpu.sm_count));
   const double full = quick_us(own_product(kFull, 4096, kDepth), tile);
   double before = full;
   for (const std::int64_t absent : {1, 8, 24, 64, 104}) {

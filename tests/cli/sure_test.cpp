@@ -94,15 +94,26 @@ TEST(Sure, CompareSaysHowManyCasesTheBandsHold) {
   EXPECT_THAT(run.out, HasSubstr("time decode"));
 }
 
-TEST(Sure, BandsOfAGemmAreWiderOnAGpuNeverMeasured) {
-  const auto width = [](const char* gpu) {
-    const CliRun run = cli(
-        {"gemm", "--m", "2048", "--n", "2048", "--k", "2048", "--gpu", gpu, "--format", "json"});
-    const json kernel = json::parse(run.out);
-    return (kernel["time_us_high"].get<double>() - kernel["time_us_low"].get<double>()) /
-           kernel["time_us"].get<double>();
+double width_of(const json& time) {
+  return (time["time_us_high"].get<double>() - time["time_us_low"].get<double>()) /
+         time["time_us"].get<double>();
+}
+
+// Times of a GEMM on GPUs without constants of their own lie within as often as on others, so their
+// bands need not be stretched.
+TEST(Sure, BandsAreWiderOnAGpuNeverMeasured) {
+  const auto gemm = [](const char* gpu) {
+    return width_of(json::parse(
+        cli({"gemm", "--m", "2048", "--n", "2048", "--k", "2048", "--gpu", gpu, "--format", "json"})
+            .out));
   };
-  EXPECT_GT(width("b200"), width("h200"));
+  EXPECT_GE(gemm("b200"), gemm("h200") * (1 - 1e-9));
+  const auto block = [](const char* gpu) {
+    return width_of(
+        json::parse(cli({"predict", "--model", "llama3-8b", "--gpu", gpu, "--format", "json"})
+                        .out)["predictions"][0]);
+  };
+  EXPECT_GT(block("b200"), block("h200"));
 }
 
 TEST(Sure, BandsTakeNoOptionsOfTheFit) {

@@ -43,12 +43,9 @@ TEST(VectorProducts, OfOneMatrixShareAKernelThatReadsItOnce) {
   EXPECT_GT(kernels, 8);  // two a block of each model with LayerNorm
 }
 
-ProgramFile flat_numbers(const std::string& numbers, const std::string& program) {
+ProgramFile flat_numbers(const std::string& tensors, const std::string& program) {
   return read_program_text(
-      "fuse 1\nsize M = 64, N = 256, K = 128\ninput x[M,K]\nweight w[N,K]\n"
-      "input v[1,K]\ninput s[" +
-          numbers + "], fp32\noutput t[1,M], fp32\noutput y[M,N]\n\n" + program,
-      "text");
+      "fuse 1\nsize M = 64, N = 256, K = 128\ninput x[M,K]\n" + tensors + "\n\n" + program, "text");
 }
 
 constexpr const char* kRowsLoop =
@@ -57,9 +54,10 @@ constexpr const char* kRowsLoop =
     "v\n  t = row_sum(p)\n  s = load_rows s[1,M]\n  a = t + s\n  store_rows t[1,M] = a\n";
 
 TEST(VectorProducts, NumbersOfRowsMayLieSideBySideForALoopOverRows) {
-  const ProgramFile file = flat_numbers("1,M", kRowsLoop);
+  const ProgramFile file =
+      flat_numbers("input v[1,K]\ninput s[1,M], fp32\noutput t[1,M], fp32", kRowsLoop);
   ASSERT_TRUE(file.readable()) << format_problem(file.diagnoses.front().problem);
-  EXPECT_TRUE(check_programs(file).empty());
+  for (const Diagnosis& d : check_programs(file)) ADD_FAILURE() << format_problem(d.problem);
 }
 
 // One number too few, and an epilogue, which takes the distance between rows from the matrix.
@@ -72,16 +70,18 @@ TEST(VectorProducts, NumbersSideBySideAreRefusedElsewhere) {
   };
   std::string short_loop = kRowsLoop;
   short_loop.replace(short_loop.find("s[1,M]"), 6, "s[1,N]");
-  EXPECT_THAT(refused(flat_numbers("1,N", short_loop)), HasSubstr("vector along rows"));
   EXPECT_THAT(
-      refused(flat_numbers("1,M",
-                           "program scaled\n  y = x[M,K] · w[N,K]ᵀ\n  s = load_rows s[1,M]\n"
-                           "  z = y * s\n  store y[M,N] = z\n")),
+      refused(flat_numbers("input v[1,K]\ninput s[1,N], fp32\noutput t[1,M], fp32", short_loop)),
       HasSubstr("vector along rows"));
+  const std::string product = "program scaled\n  y = x[M,K] · w[N,K]ᵀ\n";
+  EXPECT_THAT(refused(flat_numbers("weight w[N,K]\ninput s[1,M], fp32\noutput y[M,N]",
+                                   product + "  s = load_rows s[1,M]\n  z = y * s\n"
+                                             "  store y[M,N] = z\n")),
+              HasSubstr("vector along rows"));
   EXPECT_THAT(
-      refused(flat_numbers("M,1",
-                           "program scaled\n  y = x[M,K] · w[N,K]ᵀ\n  s = load_rows s[M,1]\n"
-                           "  z = y * s\n  store y[M,N] = z\n  store_rows t[1,M] = s\n")),
+      refused(flat_numbers("weight w[N,K]\ninput s[M,1], fp32\noutput t[1,M], fp32\noutput y[M,N]",
+                           product + "  s = load_rows s[M,1]\n  z = y * s\n  store y[M,N] = z\n"
+                                     "  store_rows t[1,M] = s\n")),
       HasSubstr("vector along rows"));
 }
 

@@ -60,8 +60,8 @@ TEST(VendorGemms, LibraryGemmsOfEveryPolicyAreOneCall) {
     }
   }
   EXPECT_GE(checked.size(), 8U);
-  // A bias in bf16 for a result in fp32; the library wants one type.
-  EXPECT_THAT(refused, testing::UnorderedElementsAre("coda beta_w_qkv", "coda beta_w_up"));
+  // A bias in bf16 for a result in fp32 would be: the library wants one type.
+  EXPECT_THAT(refused, testing::IsEmpty());
 }
 
 TEST(VendorGemms, SumsOverHeadsThatShareAKeyAreNot) {

@@ -43,7 +43,7 @@ TEST(TrafficChart, PredictedStandsBesideMeasuredAndIsComparedLikeForLike) {
   EXPECT_TRUE(chart.bars[1].measured);
   EXPECT_EQ(chart.bars[0].policy, chart.bars[1].policy);
   EXPECT_TRUE(chart.bars[1].like_for_like);
-  EXPECT_EQ(chart.bars[1].delta.size, DeltaSize::neutral);  // 0.9 % apart, docs/cli.md
+  EXPECT_EQ(chart.bars[1].delta.size, DeltaSize::small);  // below 5 % apart, docs/cli.md
   EXPECT_EQ(chart.bars[4].delta.size, DeltaSize::large);
   EXPECT_EQ(chart.bars[4].delta.colour.role, ColourRole::better);
 }

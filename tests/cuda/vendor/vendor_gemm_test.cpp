@@ -60,7 +60,7 @@ TEST(VendorGemms, LibraryGemmsOfEveryPolicyAreOneCall) {
     }
   }
   EXPECT_GE(checked.size(), 8U);
-  // A bias in bf16 for a result in fp32 would be: the library wants one type.
+  // A bias in bf16 for a result in fp32 would be refused, since the library wants one type.
   EXPECT_THAT(refused, testing::IsEmpty());
 }
 

@@ -1,124 +1,17 @@
 #include "sim/kernels/gemm_traffic.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "model/primitives/basics.h"
-#include "sim/kernels/gemm_panels.h"
+#include "sim/kernels/gemm_epilogue_walk.h"
+#include "sim/kernels/gemm_wave_reader.h"
 #include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
 namespace {
-
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
-// The scales of one depth of a panel.
-void read_scales(const GemmProblem& problem, const Panel& panel, std::int64_t k_begin,
-                 std::int64_t k_end, L2Cache& cache) {
-  if (!panel.of_b) {
-    if (!problem.row_scales) return;
-    const ScaleRange r =
-        problem.activation.beside(ScaleKind::scale, panel.row_begin, panel.row_end, k_begin, k_end);
-    cache.read(*problem.row_scales, r.row_begin, r.row_end, r.col_begin, r.col_end);
-    return;
-  }
-  for (const GemmScales& s : problem.scales) {
-    const ScaleRange r =
-        problem.weight.beside(s.kind, panel.row_begin, panel.row_end, k_begin, k_end);
-    const std::int64_t first =
-        s.kind == ScaleKind::tensor_scale ? 0 : panel.batch * s.rows_of_group;
-    cache.read(s.matrix, first + r.row_begin, first + r.row_end, r.col_begin, r.col_end);
-  }
-}
-
-void read_panel_step(const GemmOperand& operand, const Panel& panel, std::int64_t k_begin,
-                     std::int64_t k_end, L2Cache& cache) {
-  const MatrixOrigin origin = operand.origin(panel.batch);
-  const Range rows{panel.row_begin, panel.row_end};
-  if (operand.transposed) {
-    cache.read(operand.matrix, origin.row + k_begin, origin.row + k_end, origin.col + rows.begin,
-               origin.col + rows.end);
-  } else {
-    cache.read(operand.matrix, origin.row + rows.begin, origin.row + rows.end, origin.col + k_begin,
-               origin.col + k_end);
-  }
-}
-
-// The rows (or columns) of an epilogue tensor of `size` that belong to output rows [begin, end) of
-// `extent`.
-Range addressed(Range output, std::int64_t extent, std::int64_t size, Addressing addressing) {
-  if (addressing == Addressing::repeated) {
-    if (output.end - output.begin >= size) return {0, size};
-    const std::int64_t begin = output.begin % size;
-    return {begin, std::min(size, begin + (output.end - output.begin))};
-  }
-  return {output.begin * size / extent, ceil_div(output.end * size, extent)};
-}
-
-struct Region {
-  Range rows, cols;
-  [[nodiscard]] std::int64_t elements() const {
-    return (rows.end - rows.begin) * (cols.end - cols.begin);
-  }
-};
-
-// What output rows ask of a stream: some of its rows, or, of partials of columns, of its columns.
-Range asked_by_rows(const GemmProblem& problem, const EpilogueStream& stream, Range output) {
-  if (stream.of_columns)
-    return {output.begin / partial_tile,
-            std::min(stream.width, ceil_div(output.end, partial_tile))};
-  return addressed(output, problem.m, stream.height, stream.rows);
-}
-
-// And what output columns ask of it.
-Range asked_by_cols(const GemmProblem& problem, const EpilogueStream& stream, Range output) {
-  return stream.of_columns ? addressed(output, problem.n, stream.height, stream.rows)
-                           : addressed(output, problem.n, stream.width, stream.cols);
-}
-
-Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const GemmUnit& unit) {
-  Range rows = asked_by_rows(problem, stream, {unit.m_begin, unit.m_end});
-  Range cols = asked_by_cols(problem, stream, {unit.n_begin, unit.n_end});
-  if (stream.of_columns) std::swap(rows, cols);
-  const MatrixOrigin origin = stream.origin(unit.batch);
-  return {{rows.begin + origin.row, rows.end + origin.row},
-          {cols.begin + origin.col, cols.end + origin.col}};
-}
-
-Bytes epilogue_bytes(const GemmProblem& problem, const GemmUnit& unit) {
-  Bytes bytes;
-  for (const EpilogueStream& stream : problem.epilogue) {
-    bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element);
-  }
-  return bytes;
-}
-
-Bytes fetched_bytes(const GemmProblem& problem, const GemmUnit& unit) {
-  Bytes bytes;
-  for (const EpilogueStream& stream : problem.epilogue)
-    if (is_fetched(stream))
-      bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element);
-  return bytes;
-}
-
-void run_epilogue(const GemmProblem& problem, const GemmUnit& unit, L2Cache& cache) {
-  for (const EpilogueStream& stream : problem.epilogue) {
-    const Region region = region_of(problem, stream, unit);
-    if (!stream.store) {
-      cache.read(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
-                 region.cols.end);
-    } else {
-      cache.write(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
-                  region.cols.end);
-    }
-  }
-}
 
 // Split-K: the unit's fp32 partial goes to its split's rows of the workspace.
 void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit,
@@ -135,106 +28,6 @@ void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit v
   for (std::int64_t i = range.begin; i < range.end; ++i)
     visit(schedule.units[static_cast<std::size_t>(i)]);
 }
-
-// What of the two operands L2 did not hold, scales included, and what of that were scales.
-struct Missed {
-  Bytes a, b;
-  Bytes scales;
-};
-
-// Reads the panels at one depth. Returns the number of blocks of 64 rows.
-std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
-                         std::int64_t k, L2Cache& cache, Missed& missed) {
-  std::int64_t reads = 0;
-  for (const Panel& panel : panels) {
-    const std::int64_t k_begin = panel.k_begin + k;
-    const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
-    if (k_begin >= k_end) continue;
-    const Bytes before = cache.read_since_taken();
-    read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
-    const Bytes of_operand = cache.read_since_taken() - before;
-    read_scales(problem, panel, k_begin, k_end, cache);
-    const Bytes of_both = cache.read_since_taken() - before;
-    (panel.of_b ? missed.b : missed.a) += of_both;
-    missed.scales += of_both - of_operand;
-    reads += panel.blocks();
-  }
-  return reads;
-}
-
-// A wave reads its panels along k, at about the same depth at the same time. Nothing keeps thread
-// blocks together: half of them, every other unit, fall behind, and no wave brings them together
-// again. Each step is late by chance, so that the distance grows with the root of the way that they
-// have gone along k since the kernel began. What they read late L2 may have lost. Where all that is
-// read in between fits into a part of L2 the delay changes nothing, and the wave is read in
-// lockstep.
-class WaveReader {
- public:
-  WaveReader(const GemmProblem& problem, double drift)
-      : problem_(&problem), of_one_(drift), all_(problem), ahead_(problem), behind_(problem) {}
-
-  void clear() {
-    for (WavePanels* panels : {&all_, &ahead_, &behind_}) panels->clear();
-    units_ = 0;
-    missed_ = {};
-  }
-  void add(const GemmUnit& unit) {
-    all_.add(unit);
-    if (of_one_ > 0) (units_ % 2 == 0 ? ahead_ : behind_).add(unit);
-    ++units_;
-  }
-  [[nodiscard]] Bytes distinct() { return bytes_of(*problem_, all_.distinct()); }
-
-  // After read(): of each operand the share that L2 held, and the smaller of them.
-  [[nodiscard]] double found() {
-    Bytes a, b;
-    for (const Panel& panel : all_.distinct()) (panel.of_b ? b : a) += bytes_of(*problem_, {panel});
-    const auto held = [](Bytes missed, Bytes all) {
-      return 1 - std::min(1.0, missed.as_double() / std::max(1.0, all.as_double()));
-    };
-    return std::min(held(missed_.a, a), held(missed_.b, b));
-  }
-
-  // After read(): what of the operands was missed, scales apart.
-  [[nodiscard]] Bytes missed() const { return missed_.a + missed_.b - missed_.scales; }
-
-  // Of so many waves before it. Returns the number of blocks of 64 rows and a step of 64 along k.
-  std::int64_t read(std::int64_t depth, std::int64_t waves_before, L2Cache& cache) {
-    constexpr double kSurelyKept = 0.25;  // of L2
-    const double drift = share_of_way(depth, waves_before);
-    const double between = distinct().as_double() * drift;
-    const bool drifts =
-        units_ > 1 && drift > 0 && between > kSurelyKept * cache.capacity().as_double();
-    const std::vector<Panel> none;
-    const std::vector<Panel>& first = drifts ? ahead_.distinct() : all_.distinct();
-    const std::vector<Panel>& second = drifts ? behind_.distinct() : none;
-    std::int64_t reads = 0, late = 0;
-    for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
-      reads += read_panels(*problem_, first, k, cache, missed_);
-      const auto reached = static_cast<std::int64_t>(static_cast<double>(k) * (1 - drift));
-      for (; drifts && late < reached; late += kChunkEdge)
-        reads += read_panels(*problem_, second, late, cache, missed_);
-    }
-    for (; drifts && late < depth; late += kChunkEdge)
-      reads += read_panels(*problem_, second, late, cache, missed_);
-    return reads;
-  }
-
- private:
-  // By which who is behind is behind at the end of a wave, in which all go as far as in this one.
-  [[nodiscard]] double share_of_way(std::int64_t depth, std::int64_t waves_before) const {
-    constexpr double kMost = 0.9;
-    const auto way = static_cast<double>(depth);
-    return std::min(kMost, of_one_ * std::sqrt(way * static_cast<double>(waves_before + 1)) /
-                               std::max(1.0, way));
-  }
-
-  const GemmProblem* problem_;
-  double of_one_;  // elements of k behind after one element
-  WavePanels all_, ahead_, behind_;
-  Missed missed_;
-  std::int64_t units_ = 0;
-};
 
 // Everything of a wave but its HBM traffic, and the panels that it reads.
 GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
@@ -382,19 +175,6 @@ void catch_up(WalkTraffic& traffic, Bytes hbm_of_step) {
   set_repeated(traffic);
 }
 
-Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
-  Bytes bytes;
-  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
-    for (std::int64_t row = 0; row < problem.m; row += kChunkEdge) {
-      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0,
-                          0,     0};
-      run_epilogue(problem, rows, cache);
-      bytes += epilogue_bytes(problem, rows);
-    }
-  }
-  return bytes;
-}
-
 namespace {
 
 // Streams every partial and the epilogue's tensors once, row block by row block.
@@ -475,12 +255,14 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
     // tiles is a product of two sums.
     std::int64_t rows = 0;
     for (std::int64_t begin = 0; begin < problem.m; begin += tile.m) {
-      const Range r = asked_by_rows(problem, stream, {begin, std::min(problem.m, begin + tile.m)});
+      const OutputRange r =
+          asked_by_rows(problem, stream, {begin, std::min(problem.m, begin + tile.m)});
       rows += r.end - r.begin;
     }
     std::int64_t cols = 0;
     for (std::int64_t begin = 0; begin < problem.n; begin += tile.n) {
-      const Range c = asked_by_cols(problem, stream, {begin, std::min(problem.n, begin + tile.n)});
+      const OutputRange c =
+          asked_by_cols(problem, stream, {begin, std::min(problem.n, begin + tile.n)});
       cols += c.end - c.begin;
     }
     requested.epilogue.push_back(

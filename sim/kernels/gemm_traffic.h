@@ -8,6 +8,7 @@
 #include "sim/kernels/gemm_problem.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_wave.h"
+#include "sim/kernels/walk_key.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 
@@ -50,10 +51,6 @@ bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule);
 // The workspace of a split-K GEMM: fp32 [m, n] per batch and split, rows rounded up to whole
 // chunks.
 CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile);
-
-// The epilogue of the whole output at once, row block by row block, as a split-K reduction runs it.
-// Returns the bytes loaded and stored.
-Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache);
 
 // Bytes that the kernel's loads and stores ask for before any cache: each tile loads its operand
 // panels (clipped at the edges; multicast not deducted) and its epilogue streams.

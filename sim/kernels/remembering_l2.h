@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "sim/kernels/remembering_cache.h"
+#include "sim/kernels/walk_key.h"
 #include "sim/kernels/walk_memo.h"
 
 namespace fuseline {

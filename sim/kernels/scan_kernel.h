@@ -9,6 +9,7 @@
 #include "sim/kernels/scan_chunks.h"
 #include "sim/kernels/scan_gradient_shape.h"
 #include "sim/kernels/stream_kernel.h"
+#include "sim/kernels/walk_key.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 

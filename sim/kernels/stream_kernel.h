@@ -12,6 +12,7 @@
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/kernels/row_threads.h"
+#include "sim/kernels/walk_key.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 

@@ -199,7 +199,11 @@ class L2Cache {
   [[nodiscard]] std::uint32_t asked_steps() const {
     return static_cast<std::uint32_t>(asked_ / kAskedStep);
   }
-  [[nodiscard]] bool is_surely_kept(const Run& run) const;
+  // At most so many bytes came in or were touched after it as there are in the cache with it.
+  [[nodiscard]] bool is_surely_kept(const Run& run) const {
+    const std::uint32_t steps = asked_steps() - run.asked_before + 1;
+    return std::int64_t{steps} * kAskedStep <= capacity_;
+  }
   void set_limit();
   void evict_to_capacity();
   void evict_equal_chunks(Run& run, Page& page);

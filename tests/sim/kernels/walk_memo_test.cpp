@@ -10,6 +10,7 @@
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
 #include "sim/gpu/plan_target.h"
+#include "sim/kernels/remembering_cache.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {

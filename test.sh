@@ -3,7 +3,7 @@
 #   ./test.sh           format check, all tests: under ASan + UBSan, or, those that take an optimised
 #                       program, in the release build.
 #                       Of the kernels for the GPU that have not compiled on this machine since they
-#                       changed, a third is compiled, another third each day; --long compiles all
+#                       changed, a sixth is compiled, another sixth each day; --long compiles all
 #   ./test.sh --quick   the preset dev alone, without the tests labelled slow
 #   ./test.sh --long    all tests in dev, under the sanitizers and in the release build, also those
 #                       labelled long: all models' kernels, fuzzing and random blocks ten times as many;
@@ -218,7 +218,7 @@ elif $long; then
 else
   FUSELINE_KERNELS_OF_DAY="$(($(date -u +%s) / 86400))"
   export FUSELINE_KERNELS_OF_DAY
-  echo "of the kernels for the GPU that did not compile here before, this day's third is compiled;" \
+  echo "of the kernels for the GPU that did not compile here before, this day's sixth is compiled;" \
     "--long compiles all of them"
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
   build_and_test release optimised -LE long -E '_NOT_BUILT'

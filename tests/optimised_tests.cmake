@@ -34,6 +34,7 @@ set(only_optimised
   lab/student_code_test.cpp
   model/backward_gradients_test.cpp
   model/import/imported_families_test.cpp
+  model/measured_kernels_test.cpp
   model/policies_test.cpp
   model/rewrite_sequences_test.cpp
   model/rewrites_test.cpp

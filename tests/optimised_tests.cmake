@@ -7,6 +7,7 @@ set(only_optimised
   cli/chosen_formats_test.cpp
   cli/compare_test.cpp
   cli/import_trace_test.cpp
+  cli/made_traces.cpp
   cli/limits_test.cpp
   cli/readme_commands_test.cpp
   cli/search_test.cpp

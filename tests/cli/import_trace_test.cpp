@@ -15,15 +15,18 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/measured/measurement.h"
-#include "sim/traces/kernel_alignment.h"
-#include "sim/traces/repeats.h"
 #include "tests/cli/cli_run.h"
+#include "tests/cli/made_traces.h"
 
 namespace fuseline {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::as_kineto;
+using test::as_nsys_csv;
+using test::as_nsys_sqlite;
+using test::model_run;
 using ::testing::HasSubstr;
 
 std::vector<MeasuredTrace> shipped_traces(const std::string& folder) {
@@ -38,145 +41,6 @@ MeasuredTrace the_trace(const std::string& model, const std::string& execution, 
       return t;
   ADD_FAILURE() << "no such trace";
   return {};
-}
-
-// One launch of a made trace; times in µs.
-struct Made {
-  std::string name, grid = "(1, 1, 1)";
-  double begin = 0, duration = 1;
-};
-
-// A model of `layers` equal blocks between an embedding and a head, run `times` times; launches
-// follow each other after 1 µs. Run r takes 1 + r / 100 times as long, so that the median is known.
-std::vector<Made> model_run(const MeasuredTrace& block, int layers, int times) {
-  std::vector<Made> out;
-  double now = 1000;
-  const auto launch = [&](const std::string& name, const std::string& grid, double us) {
-    out.push_back({name, grid.empty() ? "(1, 1, 1)" : grid, now, us});
-    now += us + 1;
-  };
-  for (int run = 0; run < times; ++run) {
-    const double slower = 1 + run / 100.0;
-    launch("void at::native::vectorized_gather_kernel<16, long>(char*, char*)", "", 3);
-    for (int layer = 0; layer < layers; ++layer)
-      for (const MeasuredKernel& k : block.kernels)
-        launch(k.kernel, k.grid, to_us(k.time) * slower);
-    launch("nvjet_sm90_tst_head_of_the_model", "(2, 66, 1)", 400);
-    launch("[CUDA memcpy Device-to-Host]", "", 2);
-    now += 5000;
-  }
-  return out;
-}
-
-json edges(const std::string& triple) {
-  json out = json::array();
-  std::string digits;
-  for (const char c : triple) {
-    if (c >= '0' && c <= '9') digits += c;
-    if ((c == ',' || c == ')') && !digits.empty()) {
-      out.push_back(std::stoi(digits));
-      digits.clear();
-    }
-  }
-  return out;
-}
-
-// As torch.profiler writes it, with what it also holds.
-std::string as_kineto(const std::vector<Made>& launches) {
-  json events = json::array();
-  events.push_back({{"ph", "M"}, {"name", "process_name"}, {"args", {{"name", "python"}}}});
-  events.push_back({{"ph", "X"},
-                    {"cat", "cpu_op"},
-                    {"name", "aten::linear"},
-                    {"ts", 990.5},
-                    {"dur", 12.25},
-                    {"args", {{"Input Dims", {{1, 2}, {3}}}, {"device", 7}}}});
-  for (const Made& m : launches) {
-    const bool memory = m.name.find("memcpy") != std::string::npos;
-    events.push_back({{"ph", "X"},
-                      {"cat", memory ? "gpu_memcpy" : "kernel"},
-                      {"name", m.name},
-                      {"pid", 0},
-                      {"tid", 7},
-                      {"ts", m.begin},
-                      {"dur", m.duration},
-                      {"args",
-                       {{"device", 0},
-                        {"stream", 7},
-                        {"grid", edges(m.grid)},
-                        {"block", {128, 1, 1}},
-                        {"est. achieved occupancy %", 40}}}});
-  }
-  // The profiler writes in no order of time.
-  std::reverse(events.begin(), events.end());
-  return json{{"schemaVersion", 1},
-              {"deviceProperties", {{{"id", 0}, {"name", "NVIDIA H200"}, {"numSms", 132}}}},
-              {"traceEvents", events},
-              {"displayTimeUnit", "ms"}}
-      .dump();
-}
-
-std::string as_nsys_csv(const std::vector<Made>& launches) {
-  std::string out =
-      "Processing [made.sqlite] with [cuda_gpu_trace.py]...\n\n"
-      "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem "
-      "(MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n";
-  for (const Made& m : launches) {
-    const json g = edges(m.grid);
-    const bool memory = m.name.find("memcpy") != std::string::npos;
-    std::string name = m.name;
-    for (std::size_t at = 0; (at = name.find('"', at)) != std::string::npos; at += 2)
-      name.insert(at, "\"");
-    out += fmt::format(
-        "{:.0f},{:.0f},1,{},{}NVIDIA H200 (0),1,,7,\"{}\"\n", m.begin * 1e3, m.duration * 1e3,
-        memory ? std::string(",,,,")
-               : fmt::format("{},{},{},128,1", g[0].get<int>(), g[1].get<int>(), g[2].get<int>()),
-        memory ? ",,,,2.000,8.000,Device,Pageable," : "1,96,0.000,0.200,,,,,", name);
-  }
-  return out;
-}
-
-// Empty where python3 has no sqlite3 module.
-std::string as_nsys_sqlite(const std::vector<Made>& launches, const std::string& name) {
-  std::string sql =
-      "BEGIN; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
-      "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);"
-      "INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H200');"
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, "
-      "contextId INTEGER, streamId INTEGER, correlationId INTEGER, demangledName INTEGER, "
-      "shortName "
-      "INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, "
-      "blockZ "
-      "INTEGER);"
-      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, "
-      "streamId INTEGER, bytes INTEGER);";
-  for (std::size_t i = 0; i < launches.size(); ++i) {
-    const Made& m = launches[i];
-    const json g = edges(m.grid);
-    // A clock of nanoseconds since 1970: a double would lose its last digits.
-    const std::int64_t begin = 1'760'000'000'123'456'789 + std::llround(m.begin * 1e3),
-                       end = begin + std::llround(m.duration * 1e3);
-    if (m.name.find("memcpy") != std::string::npos) {
-      sql += fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES ({}, {}, 0, 7, 100);",
-                         begin, end);
-      continue;
-    }
-    std::string quoted = m.name;
-    for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 2)
-      quoted.insert(at, "'");
-    sql += fmt::format(
-        "INSERT INTO StringIds VALUES ({0}, '{1}'); INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
-        "({2}, {3}, 0, 1, 7, {0}, {0}, {0}, {4}, {5}, {6}, 128, 1, 1);",
-        i + 1, quoted, begin, end, g[0].get<int>(), g[1].get<int>(), g[2].get<int>());
-  }
-  const std::string path = temporary_file(name, "");
-  fs::remove(path);
-  std::ofstream(path + ".sql") << sql << "COMMIT;";
-  const std::string command =
-      "python3 -c 'import sqlite3, sys; d = sqlite3.connect(sys.argv[1]); "
-      "d.executescript(open(sys.argv[1] + \".sql\").read()); d.close()' " +
-      path;
-  return std::system(command.c_str()) == 0 ? path : std::string();
 }
 
 std::vector<std::string> words_of(const BlockCase& b, const std::string& file) {
@@ -264,7 +128,7 @@ TEST(ImportTrace, GivesEveryLaunchTheStepThatItWas) {
 
 TEST(ImportTrace, AllFormsOfOneTraceSayTheSame) {
   const MeasuredTrace t = the_trace("llama2-7b", "torch-compile", Phase::decode);
-  const std::vector<Made> launches = model_run(t, 3, 2);
+  const std::vector<test::MadeLaunch> launches = model_run(t, 3, 2);
   const std::string kineto = temporary_file("one.json", as_kineto(launches));
   const json first = imported(t.block, kineto);
   ASSERT_EQ(std::system(("gzip -kf " + kineto).c_str()), 0);
@@ -438,49 +302,6 @@ TEST(ImportTrace, AsksForWhatTheFileDoesNotSay) {
   EXPECT_THAT(refused({file, "--model", "tinyllama", "--gpu", "h200", "--phase", "forward", "--seq",
                        "64", "--policy", "eagre"}),
               HasSubstr("did you mean 'eager'"));
-}
-
-TEST(Repeats, AreFoundWhereverTheyBegin) {
-  const std::vector<std::uint32_t> launches = {9, 1, 2, 2, 3, 1, 2, 2, 3, 1, 2, 2, 3, 8, 7};
-  const std::vector<Repeat> found = find_repeats(launches, 100, 5);
-  ASSERT_FALSE(found.empty());
-  EXPECT_EQ(found[0].begin, 1U);
-  EXPECT_EQ(found[0].length, 4U);
-  EXPECT_EQ(found[0].covered, 12U);
-  const std::vector<std::uint32_t> list = {2, 3, 1, 2};
-  EXPECT_EQ(occurrences(launches, list), (std::vector<std::size_t>{3, 7}));
-  EXPECT_TRUE(find_repeats(std::vector<std::uint32_t>{1, 2, 3, 4}, 100, 5).empty());
-  EXPECT_TRUE(find_repeats({}, 100, 5).empty());
-}
-
-TEST(KernelAlignment, AProductThatCameLaterIsFoundByItsTime) {
-  const std::vector<PlannedKernel> planned = {
-      {KernelKind::gemm, {"d_weight", "gemm"}, microseconds(300)},
-      {KernelKind::gemm, {"d_input", "gemm"}, microseconds(100)},
-      {KernelKind::pointwise, {"add"}, microseconds(10)}};
-  const std::vector<SeenLaunch> launches = {
-      {"nvjet_sm90_tst_1", microseconds(104)},
-      {"vectorized_elementwise_kernel<8, CUDAFunctor_add<c10::BFloat16>>", microseconds(11)},
-      {"nvjet_sm90_tst_2", microseconds(290)}};
-  const KernelAlignment found = align_launches(launches, planned);
-  EXPECT_EQ(found.launches[0].planned, 1U);
-  EXPECT_EQ(found.launches[1].planned, 2U);
-  EXPECT_EQ(found.launches[1].by, MatchedBy::name);
-  EXPECT_EQ(found.launches[2].planned, 0U);
-  EXPECT_EQ(found.launches[2].by, MatchedBy::time);
-}
-
-TEST(KernelAlignment, NeverTakesAProductForAnythingElse) {
-  const std::vector<PlannedKernel> planned = {{KernelKind::norm, {"rms_norm"}, microseconds(10)}};
-  const std::vector<SeenLaunch> launches = {{"nvjet_sm90_tst_1", microseconds(10)},
-                                            {"flash_fwd_kernel", microseconds(10)}};
-  for (const LaunchMatch& m : align_launches(launches, planned).launches) EXPECT_FALSE(m.planned);
-  EXPECT_EQ(kind_of_launch("triton_poi_fused__scaled_dot_product_cudnn_attention_view_1"),
-            KernelKind::pointwise);
-  EXPECT_EQ(kind_of_launch("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"),
-            KernelKind::gemm);
-  EXPECT_EQ(kind_of_launch("void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits>"),
-            KernelKind::attention);
 }
 
 }  // namespace

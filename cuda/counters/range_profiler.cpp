@@ -290,20 +290,25 @@ RangeProfiler::RangeProfiler(const Device&) : state_(std::make_unique<State>()) 
 
 const std::string& RangeProfiler::chip() const { return state_->chip; }
 
-std::vector<CountedRange> RangeProfiler::measure(
-    const std::vector<std::string>& names, const std::function<void(std::size_t)>& run) const {
+std::vector<CountedRange> RangeProfiler::measure(const std::vector<std::string>& names,
+                                                 const std::function<void(std::size_t)>& run,
+                                                 const std::function<void()>& before) const {
   if (names.empty()) return {};
   const State& s = *state_;
+  const std::size_t unseen = before ? 1 : 0;
+  const std::size_t all = names.size() + unseen;
   Session session(s.cupti, s.context);
-  Image data = session.data(names.size());
-  session.configure(s.config, data, names.size());
+  Image data = session.data(all);
+  session.configure(s.config, data, all);
   session.start();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    // Its place, because names may repeat.
-    session.push(std::to_string(i));
-    run(i);
-    session.pop(std::to_string(i));
-  }
+  // A range is called by its place, because names may repeat.
+  const auto count = [&](std::size_t place, const auto& work) {
+    session.push(std::to_string(place));
+    work();
+    session.pop(std::to_string(place));
+  };
+  if (before) count(names.size(), before);
+  for (std::size_t i = 0; i < names.size(); ++i) count(i, [&] { run(i); });
   session.stop();
 
   CUpti_RangeProfiler_GetCounterDataInfo_Params info{};
@@ -311,12 +316,12 @@ std::vector<CountedRange> RangeProfiler::measure(
   info.counterDataImageSize = data.size();
   call(s.cupti, s.cupti.data_info, info, CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE,
        "counting the ranges");
-  FUSELINE_ASSERT(info.numTotalRanges == names.size(), "every range was counted");
+  FUSELINE_ASSERT(info.numTotalRanges == all, "every range was counted");
   std::vector<CountedRange> ranges(names.size());
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (std::size_t i = 0; i < all; ++i) {
     const std::size_t place = place_of(s.cupti, data, i);
-    FUSELINE_ASSERT(place < names.size(), "a range is one of ours");
-    ranges[place] = counted(names[place], s.host->values(data, i));
+    FUSELINE_ASSERT(place < all, "a range is one of ours");
+    if (place < names.size()) ranges[place] = counted(names[place], s.host->values(data, i));
   }
   return ranges;
 }
@@ -362,7 +367,8 @@ struct RangeProfiler::State {
 RangeProfiler::RangeProfiler(const Device&) { no_cupti(); }
 const std::string& RangeProfiler::chip() const { return state_->chip; }
 std::vector<CountedRange> RangeProfiler::measure(const std::vector<std::string>&,
-                                                 const std::function<void(std::size_t)>&) const {
+                                                 const std::function<void(std::size_t)>&,
+                                                 const std::function<void()>&) const {
   no_cupti();
 }
 std::vector<std::string> counter_chips() { no_cupti(); }

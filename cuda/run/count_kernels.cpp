@@ -45,11 +45,11 @@ CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockO
   for (const PreparedKernel& k : kernels) names.push_back(k.name);
   std::vector<std::vector<CountedRange>> passes;
   for (std::size_t pass = 0; pass < kPasses; ++pass) {
-    run_all();
-    passes.push_back(profiler.measure(names, [&](std::size_t i) {
+    const auto run_one = [&](std::size_t i) {
       for (const auto& launch : kernels[i].launches) launch->launch(stream);
       stream.synchronize("counting " + names[i]);
-    }));
+    };
+    passes.push_back(profiler.measure(names, run_one, run_all));
     FUSELINE_ASSERT(passes.back().size() == kernels.size(), "one range for each kernel");
   }
 
@@ -67,8 +67,8 @@ CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockO
     k.l2 = median<Bytes>(passes, i, [](const CountedRange& r) { return r.l2; });
     result.kernels.push_back(std::move(k));
   }
-  run_all();
-  result.block = profiler.measure({"block"}, [&](std::size_t) { run_all(); }).at(0);
+  const auto run_block = [&](std::size_t) { run_all(); };
+  result.block = profiler.measure({"block"}, run_block, run_all).at(0);
   const auto share = [&](Bytes sum) { return Bytes(sum.value() / block.layers()); };
   result.block.hbm_read = share(result.block.hbm_read);
   result.block.hbm_write = share(result.block.hbm_write);

@@ -16,9 +16,9 @@ struct CountedBlock {
   std::vector<MeasuredKernel> kernels;  // one for each of the plan's
 };
 
-// Caches are as warm as in a replay: all layers run before the one that counts. Medians of three
-// passes. `behind` runs behind the layers, ahead of what counts: work that drives the block's own
-// tensors out of L2.
+// Caches are as warm as in a replay: all layers run before the one that counts, while the profiler
+// is at work already. Medians of three passes. `behind` runs behind the layers, ahead of what
+// counts: work that drives the block's own tensors out of L2.
 CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block,
                            const std::function<void(Stream&)>& behind = {});
 

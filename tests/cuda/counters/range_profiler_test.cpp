@@ -1,5 +1,6 @@
 #include "cuda/counters/range_profiler.h"
 
+#include <array>
 #include <optional>
 
 #include <gmock/gmock.h>
@@ -7,6 +8,7 @@
 
 #include "base/error.h"
 #include "cuda/counters/counter_check.h"
+#include "cuda/run/kernel_store.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FUSELINE_WITH_ADDRESS_SANITIZER
@@ -134,6 +136,52 @@ TEST_F(SlowGpuCounters, TellRangesApartInOrder) {
       EXPECT_GT(ranges[i].time.value(), 0) << i;
     }
   }
+}
+
+// Reads all of its input and stores nothing: the condition holds for no input of zeros.
+constexpr const char* kReader = R"(
+extern "C" __global__ void reader(const uint4* from, unsigned* to, long long count) {
+  unsigned bits = 0;
+  const long long threads = static_cast<long long>(gridDim.x) * blockDim.x;
+  for (long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += threads)
+    bits |= from[i].x | from[i].y | from[i].z | from[i].w;
+  if (bits != 0) *to = bits;
+}
+)";
+
+TEST_F(SlowGpuCounters, WhatTheProfilerWroteAsItBeganIsNoWriteOfTheFirstRange) {
+  // Given a kernel that only reads, several times what L2 holds.
+  const Bytes size = 8 * device_->info().l2;
+  DeviceBuffer memory = device_->allocate(size);
+  Stream stream = device_->stream();
+  stream.zero(memory.address(), size);
+  stream.synchronize("filling memory");
+  KernelStore store(*device_, CubinCache::standard());
+  const Module& module = store.load({"reader.cu", kReader});
+  const Function reader = module.function("reader", 0);
+  std::uint64_t from = memory.address(), to = from;
+  long long count = size.value() / 16;
+  std::array<void*, 3> arguments = {&from, &to, &count};
+  LaunchShape shape;
+  shape.grid[0] = static_cast<unsigned>(device_->info().multiprocessors) * 8;
+  shape.block[0] = 256;
+  const auto read = [&] {
+    stream.launch(reader, shape, arguments);
+    stream.synchronize("reading memory");
+  };
+  // When it runs unseen before it counts, then the range has its reads and no writes to speak of.
+  const CountedRange before = profiler_->measure({"read"}, [&](std::size_t) { read(); }).at(0);
+  const CountedRange after = profiler_
+                                 ->measure(
+                                     {"read"}, [&](std::size_t) { read(); }, read)
+                                 .at(0);
+  RecordProperty("written_without_an_unseen_range", std::to_string(before.hbm_write.value()));
+  RecordProperty("written_behind_an_unseen_range", std::to_string(after.hbm_write.value()));
+  EXPECT_EQ(after.name, "read");
+  EXPECT_NEAR(after.hbm_read.as_double(), size.as_double(), 0.15 * size.as_double());
+  EXPECT_LT(after.hbm_write.as_double(), 0.02 * device_->info().l2.as_double())
+      << "without an unseen range " << before.hbm_write.value();
 }
 
 TEST_F(SlowGpuCounters, CountAGraph) {

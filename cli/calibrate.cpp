@@ -18,11 +18,13 @@
 #include "cli/commands.h"
 #include "cli/compare_table.h"
 #include "cli/long_work.h"
+#include "cli/machine_table.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/shared_run.h"
 #include "sim/judge/band_rows.h"
+#include "sim/judge/next_machine.h"
 #include "sim/judge/published.h"
 #include "sim/judge/refit.h"
 #include "sim/sure/band_file.h"
@@ -60,10 +62,12 @@ constexpr const char* kBandNotes[] = {
     "shipped constants, to which a part of h200-pytorch and h200-pytorch-wide contributed.",
     "`widening` stretches bands on GPUs with no fitted constants: `checked` until 90 % of rows of "
     "such",
-    "GPUs lie within, `uncalibrated` likewise with published figures of GPUs that nobody measured "
-    "here",
-    "(of frameworks that no policy imitates only those faster than predicted), at most 2 and 5. Of",
-    "subjects of which nothing was published, `uncalibrated` is twice `checked`: that is assumed.",
+    "GPUs lie within, at most 2. `uncalibrated` is for GPUs that nobody measured here, and comes",
+    "from published figures of others (of frameworks that no policy imitates only those faster",
+    "than predicted). The next such GPU is one more draw among machines: each machine weighs the",
+    "same, so does each source of a machine, and as many as `machines` says give Student's",
+    "interval, at most 5. Where `machines` is missing, nothing was published of the subject, and",
+    "`uncalibrated` is twice `checked`: that is assumed.",
     "A gain's band lies around `slope` times the predicted gain's logarithm.",
     "A class with `apart` is of plans with a kernel of a kind to which no constant was fitted: its",
     "rows are of measured plans, make no other class, and have to be 3 of 2 models. A gain's slope",
@@ -145,10 +149,14 @@ std::string coverage_report(const std::vector<Residual>& rows) {
         "\neach GPU by bands made without it and without the model" + coverage_text(machines);
   const auto others = not_widened_coverage(rows);
   if (others.empty()) return of_models;
+  const auto never = left_out_machines(rows);
   return of_models +
          "\nGPUs without fitted constants, each model by bands made without it and not widened for "
          "them" +
-         coverage_text(others);
+         coverage_text(others) +
+         (never.empty() ? ""
+                        : "\neach GPU that nobody measured by bands that the others widen\n\n" +
+                              left_out_machines_text(never));
 }
 
 void add_published(std::vector<Residual>& rows) {

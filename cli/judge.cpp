@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
+#include "cli/machine_table.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
@@ -17,6 +18,7 @@
 #include "sim/judge/judged_json.h"
 #include "sim/judge/published.h"
 #include "sim/selection/judge_request.h"
+#include "sim/sure/band.h"
 
 namespace fuseline {
 
@@ -150,7 +152,7 @@ CommandResult judge_command(const Arguments& args) {
     text = judged_csv(figures);
   } else {
     text = groups_table(figures) + fusions_table(figures) + worst_table(figures, count) +
-           reasons_text(figures);
+           reasons_text(figures) + "\n" + widenings_text(shipped_bands().widenings());
   }
   if (!output) return {std::move(text), {}, ExitStatus::done};
   write_file_atomically(*output, text);

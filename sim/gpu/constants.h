@@ -108,10 +108,12 @@ struct AttentionConstants {
 
 // Scans with a state on chip.
 struct ScanConstants {
-  Seconds chunk;                // of chunks on tensor cores: what waits for each other
-  double product_fraction = 0;  // of the tensor cores' rate that their products reach
-  Seconds step;                 // of a walk token by token
-  Seconds gradient_step;        // of our own gradient's, which takes each token several times
+  Seconds chunk;                    // of chunks on tensor cores: what waits for each other
+  double product_fraction = 0;      // of the tensor cores' rate that their products reach
+  double body_bytes_per_cycle = 0;  // of what operators behind a chunk load and store
+  Seconds body_step;                // what those that load something add to a token of a walk
+  Seconds step;                     // of a walk token by token
+  Seconds gradient_step;            // of our own gradient's, which takes each token several times
   double gradient_instructions = 0;
   double walk_instructions = 0;  // of a walk, for each number of the state and token
   double prefix_instructions = 0;

@@ -61,13 +61,6 @@ double gain_slope(const ResidualRows& rows) {
   return squares > 0 ? std::clamp(products / squares, 0.0, 2.0) : 1.0;
 }
 
-// The 95th percentile of Student's distribution, by its expansion around the normal one.
-double student(double freedom) {
-  const double z2 = kZ * kZ;
-  return kZ *
-         (1 + (z2 + 1) / (4 * freedom) + (5 * z2 * z2 + 16 * z2 + 3) / (96 * freedom * freedom));
-}
-
 // How much wider an interval of so many independent rows has to be than one of very many.
 double of_few(double rows) {
   constexpr double kMost = 2, kLeastRows = 2;
@@ -277,6 +270,12 @@ void add_class_apart(const ResidualRows& rows, std::vector<BandClass>& classes) 
 }
 
 }  // namespace
+
+double student(double freedom) {
+  const double z2 = kZ * kZ;
+  return kZ *
+         (1 + (z2 + 1) / (4 * freedom) + (5 * z2 * z2 + 16 * z2 + 3) / (96 * freedom * freedom));
+}
 
 double order_statistic(const std::vector<double>& sorted, double rank) {
   const double at = std::clamp(rank, 1.0, static_cast<double>(sorted.size())) - 1;

@@ -13,6 +13,10 @@ using ResidualRows = std::vector<const Residual*>;
 // Between the order statistics around `rank` of n, counted from 1.
 double order_statistic(const std::vector<double>& sorted, double rank);
 
+// The 95th percentile of Student's distribution, by its expansion around the normal one: 1 % too
+// small for four degrees of freedom.
+double student(double freedom);
+
 struct FittedClasses {
   std::vector<BandClass> classes;
   std::vector<Spread> spreads;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "sim/judge/band_classes.h"
+#include "sim/judge/next_machine.h"
 
 namespace fuseline {
 
@@ -17,8 +18,9 @@ namespace {
 constexpr double kCoverage = 0.9;
 constexpr std::size_t kRowsForSpread = 5;
 constexpr double kWideningStep = 0.05;
-constexpr double kWidestChecked = 2, kWidestStanding = 5;
+constexpr double kWidestChecked = 2;
 constexpr double kNeverOverChecked = 2;
+constexpr std::size_t kMachinesOfPhase = 3;
 // How much wider beyond the sizes of all rows: chosen on every other model (in alphabetical order)
 // as the least that holds 85 % of its rows, or has the least interval score; checked on the rest.
 // `unseen`, for kernels of which no row is, was chosen while looking at all models.
@@ -81,18 +83,16 @@ bool has_subject(const std::vector<BandClass>& classes, const std::string& what)
       classes, [&](const BandClass& c) { return c.of.what == what && c.of.apart.empty(); });
 }
 
-// The least widening for rows of that standing, of models that no class knows.
+// The least widening for rows of checked GPUs, of models that no class knows.
 double least_widening(const ResidualRows& rows, const WithoutModel& tables) {
-  const double widest =
-      rows.front()->standing == Standing::checked ? kWidestChecked : kWidestStanding;
-  for (double wide = 1; wide < widest; wide += kWideningStep) {
+  for (double wide = 1; wide < kWidestChecked; wide += kWideningStep) {
     std::map<std::string, BandTable> of_model;
     std::size_t held = 0, count = 0;
     for (const Residual* r : rows) {
       const auto& [classes, spreads] = tables.at(r->model);
       if (!has_subject(classes, r->work.what)) continue;
       std::vector<Widening> by = stretches();
-      for (Widening& w : by) w.checked = w.uncalibrated = wide;
+      for (Widening& w : by) w.checked = wide;
       const auto& table =
           of_model.try_emplace(r->model, classes, std::move(by), spreads).first->second;
       ++count;
@@ -100,32 +100,60 @@ double least_widening(const ResidualRows& rows, const WithoutModel& tables) {
     }
     if (static_cast<double>(held) >= kCoverage * static_cast<double>(count)) return wide;
   }
-  return widest;
+  return kWidestChecked;
 }
 
-// Where a standing has too few rows of a phase, the widest of the subject's phases counts. Where
-// nothing was published of a subject, a GPU that was never measured needs twice what one needs that
-// was checked: no row says so, but its files hold no number of ours either.
+// Of GPUs that nobody measured here, by subject and phase: how far published figures lie from their
+// estimates, over bands that are not widened for such GPUs.
+using Reaches = std::map<std::string, std::map<std::string, std::vector<RowReach>>>;
+
+Reaches reaches_of(const std::vector<Residual>& rows, const WithoutModel& tables) {
+  std::map<std::string, BandTable> of_model;
+  Reaches out;
+  for (const Residual& r : rows) {
+    if (r.standing != Standing::uncalibrated || !r.work.apart.empty()) continue;
+    const auto& [classes, spreads] = tables.at(r.model);
+    if (!has_subject(classes, r.work.what)) continue;
+    const auto& table = of_model.try_emplace(r.model, classes, stretches(), spreads).first->second;
+    out[r.work.what][r.work.phase].push_back(reach_of(band_of(table, r), r));
+  }
+  return out;
+}
+
+std::vector<RowReach> of_all_phases(const std::map<std::string, std::vector<RowReach>>& by_phase) {
+  std::vector<RowReach> out;
+  for (const auto& [phase, reaches] : by_phase) std::ranges::copy(reaches, std::back_inserter(out));
+  return out;
+}
+
+// Checked GPUs: where they have too few rows of a phase, the widest of the subject's phases counts.
+// GPUs that nobody measured: where too few machines have a phase, machines of all phases count.
+// Where nothing was published of a subject, such a GPU needs twice what one needs that was
+// checked: no row says so, but its files hold no number of ours either.
 class Widenings {
  public:
-  Widenings(const std::vector<Residual>& rows, const WithoutModel& tables) : tables_(tables) {
+  Widenings(const std::vector<Residual>& rows, const WithoutModel& tables)
+      : tables_(tables), never_(reaches_of(rows, tables)) {
     for (const Residual& r : rows)
-      if (r.work.apart.empty()) of_[{r.standing, r.work.what}][r.work.phase].push_back(&r);
+      if (r.work.apart.empty() && r.standing == Standing::checked)
+        checked_[r.work.what][r.work.phase].push_back(&r);
   }
 
   [[nodiscard]] std::vector<Widening> all(const std::vector<BandClass>& classes) const {
     std::vector<Widening> out;
     for (const std::string& what : band_subjects()) {
       if (!has_subject(classes, what)) continue;
-      const auto checked = of(Standing::checked, what), never = of(Standing::uncalibrated, what);
+      const auto checked = of_checked(what);
       for (const char* phase : {"", "forward", "decode", "train"}) {
-        const double c = pick(checked, phase);
-        const double n = of_.contains({Standing::uncalibrated, what}) ? pick(never, phase)
-                                                                      : kNeverOverChecked * c;
+        const auto found = checked.find(phase);
         Widening w = stretch_of(what);
         w.phase = phase;
-        w.checked = c;
-        w.uncalibrated = std::max(c, n);
+        w.checked = found == checked.end() ? checked.at("") : found->second;
+        const std::vector<MachineReach> machines = machines_for(what, phase);
+        const double never =
+            machines.empty() ? kNeverOverChecked * w.checked : widening_of_next(machines);
+        w.machines = std::ssize(machines);
+        w.uncalibrated = std::max(w.checked, never);
         out.push_back(std::move(w));
       }
     }
@@ -135,10 +163,10 @@ class Widenings {
  private:
   using ByPhase = std::map<std::string, double>;  // "" is the widest
 
-  [[nodiscard]] ByPhase of(Standing standing, const std::string& what) const {
-    const auto found = of_.find({standing, what});
+  [[nodiscard]] ByPhase of_checked(const std::string& what) const {
     ByPhase out{{"", 1.0}};
-    if (found == of_.end()) return out;
+    const auto found = checked_.find(what);
+    if (found == checked_.end()) return out;
     for (const auto& [phase, rows] : found->second) {
       const double wide = least_widening(rows, tables_);
       if (rows.size() >= kRowsForSpread) out[phase] = wide;
@@ -146,13 +174,20 @@ class Widenings {
     }
     return out;
   }
-  static double pick(const ByPhase& of, const std::string& phase) {
-    const auto found = of.find(phase);
-    return found == of.end() ? of.at("") : found->second;
+  [[nodiscard]] std::vector<MachineReach> machines_for(const std::string& what,
+                                                       const std::string& phase) const {
+    const auto found = never_.find(what);
+    if (found == never_.end()) return {};
+    if (const auto at = found->second.find(phase); at != found->second.end()) {
+      std::vector<MachineReach> machines = machines_of(at->second);
+      if (machines.size() >= kMachinesOfPhase) return machines;
+    }
+    return machines_of(of_all_phases(found->second));
   }
 
   const WithoutModel& tables_;
-  std::map<std::pair<Standing, std::string>, std::map<std::string, ResidualRows>> of_;
+  Reaches never_;
+  std::map<std::string, std::map<std::string, ResidualRows>> checked_;
 };
 
 }  // namespace
@@ -249,6 +284,13 @@ std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows) 
     if (has_subject(without.at(left(r)).classes(), r.work.what)) judged.push_back(r);
   }
   return coverage_of(judged, [&](const Residual& r) { return band_of(without.at(left(r)), r); });
+}
+
+std::vector<LeftOutMachine> left_out_machines(const std::vector<Residual>& rows) {
+  std::vector<LeftOutMachine> out;
+  for (const auto& [what, by_phase] : reaches_of(rows, without_each(rows)))
+    std::ranges::copy(left_out_machines(what, of_all_phases(by_phase)), std::back_inserter(out));
+  return out;
 }
 
 }  // namespace fuseline

@@ -21,7 +21,7 @@ struct Residual {
   std::string where;  // GPU, model and sizes: rows of one block
   Standing standing = Standing::fitted;
   double predicted = 1, measured = 1;       // seconds, bytes or a ratio
-  std::string gpu = {};                     // name in scenarios/gpus; empty for published figures
+  std::string gpu = {};                     // name in scenarios/gpus
   std::vector<KernelOutline> kernels = {};  // of a block's time: its gains depend on them
 };
 
@@ -44,7 +44,8 @@ void require_rows_for_bands(const std::vector<Residual>& rows);
 // The table. Each row's error is taken over the mean error of its class in other models. The
 // interval that holds 90 % of these, for a subject and phase, times a class's mean error is the
 // class's band. Rows of GPUs that were measured make classes, those of published figures do not.
-// And wider by what it takes to hold rows of GPUs on which nothing was fitted.
+// And wider by what it takes to hold rows of GPUs on which nothing was fitted: those that were
+// checked, and the next one of those that nobody measured (sim/judge/next_machine.h).
 BandTable fit_bands(const std::vector<Residual>& rows);
 
 // How well bands hold.

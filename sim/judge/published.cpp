@@ -264,7 +264,8 @@ JudgedFigure judge(const PublishedFigure& f) {
                           .where = f.citation + " " + f.id,
                           .standing = standing_of(gpu),
                           .predicted = p.time.value(),
-                          .measured = p.time.value() / (1 + *out.error())};
+                          .measured = p.time.value() / (1 + *out.error()),
+                          .gpu = f.gpu};
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/kernels/scan_kernel.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
@@ -50,6 +51,10 @@ Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu, bool gradient) {
       Seconds(static_cast<double>(bytes) / gpu.constants.attention.block_bytes_per_cycle / clock)};
 }
 
+std::int64_t blocks_on_sm(const ScanGradientLayout& l) {
+  return std::max<std::int64_t>(1, kThreadsWithAllRegisters / l.threads);
+}
+
 // What our own gradient leaves in memory: the states ahead of every segment, and what each thread
 // block has of dk and dq until a second kernel adds it up.
 struct GradientWorkspace {
@@ -67,6 +72,20 @@ Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses
   stream.part = addresses.locate(operand);
   stream.store = store;
   return stream;
+}
+
+// Beside the result, which a scan without a body stores as well.
+void add_body(const Program& program, const AddressMap& addresses, const CachedSlice& x,
+              ScanWalk& scan) {
+  bool result = true;
+  for (const Stream& s : streams_of(program, addresses)) {
+    const bool of_scan =
+        s.store ? std::exchange(result, false)
+                : s.part.matrix.tensor == x.matrix.tensor && s.part.col_begin == x.col_begin;
+    if (of_scan || s.vector || s.repeated) continue;
+    scan.body += s.bytes();
+    scan.body_loads |= !s.store;
+  }
 }
 
 }  // namespace
@@ -110,6 +129,7 @@ ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap&
   scan.x = addresses.locate(m->x);
   scan.k = addresses.locate(m->k);
   scan.q = addresses.locate(m->q);
+  add_body(program, addresses, scan.x, scan);
   return scan;
 }
 
@@ -144,7 +164,7 @@ ScanTime walk_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
 ScanTime own_gradient_time(const ScanMainloop& m, const ScanGradientLayout& l, const Gpu& gpu) {
   const ScanConstants& c = gpu.constants.scan;
   const std::int64_t blocks = scan_gradient_blocks(m, l);
-  const std::int64_t on_sm = std::max<std::int64_t>(1, kThreadsWithAllRegisters / l.threads);
+  const std::int64_t on_sm = blocks_on_sm(l);
   const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count * on_sm));
   const std::int64_t together = std::min(on_sm, ceil_div(blocks, gpu.sm_count));
   const auto warps =
@@ -172,6 +192,24 @@ ScanTime prefix_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
 }
 
 namespace {
+
+// What the body adds. In chunks the warps that run it wait for every row's loads, so its bytes come
+// on top of the step. A walk stops for the body's loads once in a while.
+Seconds body_time(const ScanMainloop& m, const ScanWalk& walk,
+                  const std::optional<ScanGradientLayout>& gradient, const Gpu& gpu) {
+  const ScanConstants& c = gpu.constants.scan;
+  if (walk.chunks && !gradient) {
+    const std::int64_t blocks = chunk_blocks(m.shape, *walk.chunks);
+    const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count));
+    const double bytes = walk.body.as_double() / static_cast<double>(blocks);
+    return Seconds(waves * bytes / c.body_bytes_per_cycle / gpu.sm_clock.value());
+  }
+  if (!walk.body_loads) return {};
+  const std::int64_t waves = gradient ? ceil_div(scan_gradient_blocks(m, *gradient),
+                                                 gpu.sm_count * blocks_on_sm(*gradient))
+                                      : 1;
+  return static_cast<double>(waves * m.shape.tokens) * c.body_step;
+}
 
 // Adds what the workspace moves, and returns the time of the kernel that adds up what thread blocks
 // have of dk and dq. More than L2 holds has left it before it is read again.
@@ -227,10 +265,11 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
       back && !library ? scan_gradient_layout(*m) : std::nullopt;
   Seconds second_kernel;
   if (own) second_kernel = leave_workspace(*m, *own, gpu, e);
-  const ScanTime t = own           ? own_gradient_time(*m, *own, gpu)
-                     : walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu, back)
-                     : prefix      ? prefix_time(m->shape, gpu, back)
-                                   : walk_time(m->shape, gpu, back);
+  ScanTime t = own           ? own_gradient_time(*m, *own, gpu)
+               : walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu, back)
+               : prefix      ? prefix_time(m->shape, gpu, back)
+                             : walk_time(m->shape, gpu, back);
+  if (!library) t.chain += body_time(*m, walk, own, gpu);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -30,6 +30,10 @@ struct ScanWalk {
   StreamWalk before, during, after;
   CachedSlice x, k, q;
   std::optional<ChunkLayout> chunks{};  // without it, token by token
+  // Of the operators behind the scan (the body), beside the scan's result and what it has loaded
+  // anyway.
+  Bytes body;  // that they load and store
+  bool body_loads = false;
 };
 ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap& addresses,
                    const Gpu& gpu);

@@ -78,6 +78,8 @@ struct Widening {
   double checked = 1, uncalibrated = 1;  // no constant was fitted on the GPU
   double beyond = 0;  // 1 + beyond · ln(how many times less or more than any row of the class)
   double unseen = 1;  // no class is of these kernels
+  // How many GPUs that nobody measured `uncalibrated` comes from; 0: it is assumed.
+  std::int64_t machines = 0;
 };
 
 class BandTable {

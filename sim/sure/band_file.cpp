@@ -17,6 +17,7 @@ namespace {
 // exp(3) = 20 times off: no band of a useful model is wider.
 constexpr double kWidestBand = 3;
 constexpr double kMostWidening = 20;
+constexpr std::int64_t kMostMachines = 1000;
 constexpr double kRounding = 1e-4;
 constexpr double kLargestBeyond = 10, kMostAmount = 1e18;
 constexpr double kSteepest = 100, kLargestTrait = 100;
@@ -77,7 +78,8 @@ Spread read_spread(const TomlTable& table) {
 }
 
 Widening read_widening(const TomlTable& table) {
-  table.refuse_other_keys({"what", "phase", "checked", "uncalibrated", "beyond", "unseen"});
+  table.refuse_other_keys(
+      {"what", "phase", "checked", "uncalibrated", "beyond", "unseen", "machines"});
   Widening w;
   w.what = table.word("what", band_subjects());
   w.phase = word_or_any(table, "phase", kPhases);
@@ -85,6 +87,7 @@ Widening read_widening(const TomlTable& table) {
   w.uncalibrated = table.real("uncalibrated", {w.checked, kMostWidening});
   w.beyond = table.real_or("beyond", {0, kLargestBeyond}, 0);
   w.unseen = table.real_or("unseen", {1, kMostWidening}, 1);
+  if (table.has("machines")) w.machines = table.whole("machines", {0, kMostMachines});
   return w;
 }
 
@@ -175,6 +178,7 @@ std::string bands_toml(const BandTable& table, const BandSources& sources) {
     if (!w.phase.empty()) text += fmt::format("phase = {}\n", toml_text(w.phase));
     text += fmt::format("checked = {:.2f}\nuncalibrated = {:.2f}\n", w.checked, w.uncalibrated);
     text += fmt::format("beyond = {:.2f}\nunseen = {:.2f}\n", w.beyond, w.unseen);
+    if (w.machines > 0) text += fmt::format("machines = {}\n", w.machines);
   }
   for (const Spread& s : table.spreads()) {
     text += fmt::format("\n[[spread]]\nwhat = {}\nphase = {}\ntrait = {}\n", toml_text(s.what),

@@ -8,6 +8,7 @@
 #include <map>
 #include <ostream>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,14 @@ inline std::int64_t lacking_rows(std::int64_t rows, std::int64_t tile) {
   return ceil_div(rows, tile) * tile - rows;
 }
 
+// The names of products that are no library's, whatever the policy.
+inline std::set<std::string> own_products(const Plan& plan) {
+  std::set<std::string> names;
+  for (const Kernel& k : plan.kernels)
+    if (k.implementation != Implementation::library_gemm) names.insert(k.name);
+  return names;
+}
+
 // How much less time products take whose last tile lacks fewer rows. Our own mainloop on a GPU with
 // bulk copies waits for the zeros in their place, so a fuller tile is faster: 128 x 6144 x 4096
 // took 24.8 us in tiles of 128 x 128 where 2 rows took 35.2 us (cuda/bench/results/decode.csv).
@@ -103,14 +112,15 @@ struct FullerTiles {
   Seconds spared;       // by all such products
   double greatest = 0;  // share of one's time
 };
-inline FullerTiles fuller_tiles(const PlanEstimate& e, std::int64_t rows, const PlanEstimate& b,
-                                std::int64_t more_rows) {
+inline FullerTiles fuller_tiles(const std::set<std::string>& own, const PlanEstimate& e,
+                                std::int64_t rows, const PlanEstimate& b, std::int64_t more_rows) {
   constexpr std::int64_t kHighestWithoutZeros = 64;
   FullerTiles all;
   for (std::size_t i = 0; i < e.kernels.size(); ++i) {
     const KernelEstimate& k = e.kernels[i];
     const bool block = k.kind == KernelKind::block;  // its tiles of 128 rows are among the choices
     if (!block && (k.kind != KernelKind::gemm || k.tile.empty())) continue;
+    if (!own.contains(k.name)) continue;
     if (k.name.starts_with("dw_")) continue;  // as high as a weight, whatever the tokens
     const std::int64_t tile = block ? 128 : k.tile.front();
     if (block && std::ranges::find(k.choice, tile) == k.choice.end()) continue;
@@ -223,9 +233,9 @@ class PropertyRun {
     const PlanEstimate b = predicted(more, gpu);
     const bool same = same_kernels(e, b);
     FullerTiles fuller;
-    const bool own = c.policy == "coda" || c.policy == "whole-block";  // not the library's products
-    if (same && own && has_feature(gpu, Feature::bulk_copy))
-      fuller = fuller_tiles(e, c.work.batch * c.work.seq, b, more.work.batch * more.work.seq);
+    if (same && has_feature(gpu, Feature::bulk_copy))
+      fuller = fuller_tiles(own_products(make_plan(c.policy, c.model, c.work, plan_target(gpu))), e,
+                            c.work.batch * c.work.seq, b, more.work.batch * more.work.seq);
     if (fuller.greatest > 0)
       note("a product with a fuller last tile takes less time", c, fuller.greatest, &e, &b);
     const double fall = 1 - (b.time + fuller.spared) / e.time;

@@ -143,15 +143,45 @@ TEST(BandRows, KnowTheirGpu) {
   for (const Residual& r : rows) EXPECT_EQ(r.gpu, "h200") << r.work.what;
 }
 
+double widening_of(const std::vector<Residual>& rows) {
+  const BandTable table = fit_bands(rows);
+  const Residual& r = rows.front();
+  return std::log(table.of(r.work, Standing::uncalibrated, r.predicted).high) /
+         std::log(table.of(r.work, Standing::fitted, r.predicted).high);
+}
+
 TEST(BandFit, WidensForGpusWithLargerErrors) {
   std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
-  for (const Residual& r : normal_rows(Standing::uncalibrated, 0.15, 2)) rows.push_back(r);
-  const BandTable table = fit_bands(rows);
-  const double fitted =
-      std::log(table.of(rows.front().work, Standing::fitted, rows.front().predicted).high);
-  const double never =
-      std::log(table.of(rows.front().work, Standing::uncalibrated, rows.front().predicted).high);
-  EXPECT_NEAR(never / fitted, 3, 0.5);
+  int i = 0;
+  for (Residual r : normal_rows(Standing::uncalibrated, 0.15, 2)) {
+    r.gpu = "gpu " + std::to_string(i++ % 20);
+    rows.push_back(r);
+  }
+  // Student's 95th percentile of 20 degrees is 5 % more than that of the normal distribution.
+  EXPECT_NEAR(widening_of(rows), 3 * 1.05, 0.5);
+}
+
+// GPUs that nobody measured are draws among machines, and the next is one more. Where their errors
+// are no larger than those of measured GPUs, few of them still say less.
+TEST(BandFit, AFewGpusThatErrNoMoreStillWiden) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
+  const auto add = [&rows](int gpus) {
+    std::vector<Residual> all = rows;
+    int i = 0;
+    for (Residual r : normal_rows(Standing::uncalibrated, 0.05, 2)) {
+      r.gpu = "gpu " + std::to_string(i++ % gpus);
+      all.push_back(r);
+    }
+    return all;
+  };
+  const double of_four = widening_of(add(4));
+  EXPECT_NEAR(of_four, 2.13 / 1.645, 0.15);
+  EXPECT_GT(of_four, widening_of(add(40)) + 0.15);
+  EXPECT_EQ(fit_bands(add(4)).widenings().front().machines, 4);
+  // The bands of a measured GPU stay as they are.
+  const Residual& r = rows.front();
+  EXPECT_EQ(fit_bands(add(4)).of(r.work, Standing::fitted, r.predicted).high,
+            fit_bands(rows).of(r.work, Standing::fitted, r.predicted).high);
 }
 
 TEST(BandFit, FewRowsAreWiderThanManyOfTheSameSpread) {

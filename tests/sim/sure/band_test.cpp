@@ -155,15 +155,16 @@ class BandFile : public testing::Test {
     return BandTable::load(path.string());
   }
   static std::string good() {
-    return bands_toml(BandTable(any_work(-0.1, 0.2), {{.what = "hbm", .phase = "train"}},
-                                {{.what = "gain",
-                                  .phase = "train",
-                                  .trait = "launch",
-                                  .slope = -0.25,
-                                  .centre = -9.5,
-                                  .least = -12,
-                                  .most = -7}}),
-                      {.measurements = {"h200-open"}, .date = "2026-11-23", .notes = {"A note."}});
+    return bands_toml(
+        BandTable(any_work(-0.1, 0.2), {{.what = "hbm", .phase = "train", .machines = 5}},
+                  {{.what = "gain",
+                    .phase = "train",
+                    .trait = "launch",
+                    .slope = -0.25,
+                    .centre = -9.5,
+                    .least = -12,
+                    .most = -7}}),
+        {.measurements = {"h200-open"}, .date = "2026-11-23", .notes = {"A note."}});
   }
   static void refuses(const std::string& from, const std::string& to, const std::string& message) {
     std::string text = good();
@@ -187,6 +188,7 @@ TEST_F(BandFile, IsReadAsItIsWritten) {
   EXPECT_EQ(table.classes().front().high, 0.2);
   ASSERT_EQ(table.widenings().size(), 1U);
   EXPECT_EQ(table.widenings().front().phase, "train");
+  EXPECT_EQ(table.widenings().front().machines, 5);
   ASSERT_EQ(table.spreads().size(), 1U);
   EXPECT_EQ(table.spreads().front().trait, "launch");
   EXPECT_EQ(table.spreads().front().slope, -0.25);
@@ -202,6 +204,7 @@ TEST_F(BandFile, RefusesWhatIsWrong) {
   refuses("coverage = 0.9", "coverage = 0.5", "coverage");
   refuses("date = \"2026-11-23\"", "date = \"today\"", "date");
   refuses("checked = 1.00", "checked = 0.50", "checked");
+  refuses("machines = 5", "machines = -1", "machines");
   refuses("trait = \"launch\"", "trait = \"limits\"", "launch");
   refuses("least = -12.0000", "least = -9.0000", "least");
   refuses("what = \"kernel_time\"", "what = \"time\"", "twice");
@@ -241,7 +244,7 @@ TEST(ShippedBands, AreWiderWhereNothingWasCompared) {
   EXPECT_EQ(standing_for(gpu, codes, "coda"), Standing::uncalibrated);
 }
 
-TEST(ShippedBands, AreNoNarrowerOnAGpuThatWasNeverMeasured) {
+TEST(ShippedBands, AreWiderOnAGpuThatWasNeverMeasured) {
   for (const BandClass& c : shipped_bands().classes()) {
     const Band fitted = shipped_bands().of(c.of, Standing::fitted, 0);
     const Band checked = shipped_bands().of(c.of, Standing::checked, 0);
@@ -250,6 +253,7 @@ TEST(ShippedBands, AreNoNarrowerOnAGpuThatWasNeverMeasured) {
     EXPECT_GE(checked.high, fitted.high);
     EXPECT_LE(never.low, checked.low);
     EXPECT_GE(never.high, checked.high);
+    EXPECT_GT(never.high / never.low, fitted.high / fitted.low) << c.of.what << " " << c.of.phase;
   }
 }
 

@@ -36,7 +36,7 @@ struct GemmConstants {
   Seconds start;
   Seconds hot_start;
   Seconds reduction;
-  Seconds cluster_wave;
+  Seconds cluster_wave, cluster_start;
   Seconds parts_meet, parts_meet_all;
   double sums_bytes_per_cycle = 0;
   double reduction_fraction = 0;
@@ -66,6 +66,7 @@ struct CodesConstants {
   double scale_cycles = 0;
   double row_cycles = 0;
   double wait_cycles = 0;
+  Seconds cluster;
 };
 
 // Attention in one kernel.

@@ -101,7 +101,7 @@ GemmTime time_codes(const GemmProblem& problem, const GemmTile& tile,
       std::max(Seconds(),
                constants.start - constants.hot_start * (waves.empty() ? 0.0 : waves.front().found));
   result.launch = gpu.tiny_kernel + start;
-  if (tile.cluster_k > 1) result.launch += constants.cluster_wave;
+  if (tile.cluster_k > 1) result.launch += gpu.constants.codes.cluster;
   result.time = result.launch;
   std::array<double, 6> set_by{};  // seconds by Bound
   const auto set = [&set_by](Bound bound) -> double& {

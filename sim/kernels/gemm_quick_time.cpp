@@ -133,7 +133,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   if (full > late_full) add(full - late_full, wave_of(at_once, 1, false));
   if (late_full > 0) add(late_full, wave_of(at_once, 1, true));
   if (parts == 1) add_rest();
-  seconds += hidden;
+  seconds += hidden + static_cast<double>(rounds - 1) * model.restart_seconds;
   // The sums of the parts of one tile are written together and read one after the other, where one
   // block adds up.
   if (rest > 0 && parts > 1 && !adds_together(problem))

@@ -33,7 +33,8 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   result.time += once;
   result.epilogue += once;
   for (const GemmWave& wave : waves) {
-    const WaveTime t = time_of(wave, model);
+    WaveTime t = time_of(wave, model);
+    if (&wave != &waves.back()) t.epilogue += model.restart_seconds;
     const double hidden = &wave == &waves.back() ? 0 : t.hidden;
     result.time += Seconds(t.mainloop + t.epilogue - hidden);
     result.tensor += Seconds(t.tensor);
@@ -54,7 +55,8 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
   std::vector<WaveSpan> spans;
   spans.reserve(waves.size());
   for (const GemmWave& wave : waves) {
-    const WaveTime t = time_of(wave, model);
+    WaveTime t = time_of(wave, model);
+    if (&wave != &waves.back()) t.epilogue += model.restart_seconds;
     const double hidden = &wave == &waves.back() ? 0 : t.hidden;
     spans.push_back({Seconds(t.mainloop),
                      Seconds(t.epilogue - hidden + (spans.empty() ? model.table_seconds : 0.0))});

@@ -33,8 +33,9 @@ struct GemmTime {
 //   L2       = operand and epilogue bytes of the wave / L2 rate. In our own kernels operands count
 //              1 + gemm.second_line_cost × share of their rows that lie in two lines of L2
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
-//              make one tile each, add their start, their end and the partial sums that they
-//              exchange. Sums of parts of a tile have a rate of their own and take
+//              make one tile each, add gemm.cluster_wave_us and the partial sums that they
+//              exchange. Each of them leaves with its tile: the next wave's clusters start anew,
+//              for gemm.cluster_start_us. Sums of parts of a tile have a rate of their own and take
 //              gemm.parts_meet_us more. In our own kernels functions add elements × instructions /
 //              (issue lanes × gemm.epilogue_issue_fraction), and of the bytes that the producer
 //              fetches gemm.exposed_fetch_fraction counts: the others come while the mainloop still

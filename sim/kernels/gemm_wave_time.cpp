@@ -206,10 +206,12 @@ WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu
                     (gpu.constants.stream.issue_lanes * constants.epilogue_issue_fraction * clock);
   // fp32, of whole warps of 16 rows, through the port that operands come through.
   const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
-  if (tile.cluster_k > 1)
+  if (tile.cluster_k > 1) {
+    restart_seconds = constants.cluster_start.value();
     exchange_seconds = constants.cluster_wave.value() +
                        static_cast<double>((tile.cluster_k - 1) * rows * tile.n * 4) /
                            (constants.sm_fetch_bytes_per_cycle * clock);
+  }
   if (is_own_hopper(problem, gpu)) take_own_rates(*this, problem, tile, gpu, clock);
 }
 

@@ -133,6 +133,22 @@ inline FullerTiles fuller_tiles(const std::set<std::string>& own, const PlanEsti
   return all;
 }
 
+// A larger L2 keeps what kernels write for longer. So fewer bytes move, but some move later, in
+// kernels that wait for HBM, where the products that wrote them did not. How long those take.
+inline Seconds later_writes(const Gpu& gpu, const PlanEstimate& e, const PlanEstimate& b) {
+  Bytes later;
+  for (std::size_t i = 0; i < e.kernels.size(); ++i)
+    later += std::max(Bytes(), b.kernels[i].hbm_write - e.kernels[i].hbm_write);
+  return later / (gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction);
+}
+
+inline bool has_phases(const PlanEstimate& e) {
+  return std::ranges::any_of(e.kernels,
+                             [](const KernelEstimate& k) { return k.kind == KernelKind::block; });
+}
+
+inline double bytes_of(const PlanEstimate& e) { return (e.hbm_read + e.hbm_write).as_double(); }
+
 struct PropertyCount {
   std::int64_t compared = 0, broken = 0;
   double worst = 0;  // by how much less time, or more
@@ -206,9 +222,9 @@ class PropertyRun {
     const Gpu& gpu = gpu_named(c.gpu);
     const PlanEstimate e = predicted(c, gpu);
     note("time is below its limit", c, 1 - e.time / e.limits.time);
-    const double bytes = (e.hbm_read + e.hbm_write).as_double();
     note("bytes are below their limit", c,
-         1 - bytes / std::max(1.0, std::max(e.limits.least, e.limits.capacity_bound).as_double()));
+         1 - bytes_of(e) /
+                 std::max(1.0, std::max(e.limits.least, e.limits.capacity_bound).as_double()));
     more_work(c, gpu, e);
     better_gpu(c, gpu, e);
   }
@@ -262,9 +278,17 @@ class PropertyRun {
       better.tdp *= change->tdp;
       const PlanEstimate b = predicted(c, better);
       const bool same = same_kernels(e, b);
-      note("twice the " + std::string(change->what) + " is slower" +
-               (same ? "" : " with other kernels"),
-           c, b.time / e.time - 1, &e, &b, -1);
+      const bool of_l2 = change->by.l2_capacity > 1 && same;
+      // In one kernel of several phases nobody sees which of them writes.
+      if (!of_l2 || !has_phases(e)) {
+        const Seconds later = of_l2 ? later_writes(gpu, e, b) : Seconds();
+        note("twice the " + std::string(change->what) + " is slower" +
+                 (same ? "" : " with other kernels"),
+             c, (b.time - later) / e.time - 1, &e, &b, -1);
+      }
+      if (!of_l2) continue;
+      note("twice the L2 brings writes to kernels that HBM holds up", c, b.time / e.time - 1);
+      note("twice the L2 moves more bytes", c, bytes_of(b) / std::max(1.0, bytes_of(e)) - 1);
     }
   }
 

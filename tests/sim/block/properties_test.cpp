@@ -13,10 +13,11 @@ namespace fuseline {
 namespace {
 
 // What L2 holds moves a little from size to size: in 1,500 blocks 12 comparisons with the same
-// kernels broke by up to 0.03 % (before the mechanisms were mended 270, by up to 24 %), and 2 of
-// 463 with twice the L2 by 1 and 1.9 %.
+// kernels broke by up to 0.03 % (before the mechanisms were mended 270, by up to 24 %).
 constexpr double kOfContents = 5e-4;
-constexpr double kOfTwiceTheL2 = 0.03;
+// Two sequences of 3 tokens in training: 9 of 216 MB less move with twice the L2, and 38 MB of
+// writes move from kernels of products to two that HBM holds up. The block takes 3.2 % longer.
+constexpr double kOfLaterWrites = 0.05;
 // The same product with rows where its last tile had zeros: FullerTiles has the measured one.
 constexpr double kOfFullerTiles = 0.29;
 
@@ -34,11 +35,11 @@ void expect_properties(std::int64_t cases, std::uint64_t seed) {
     compared += count.compared;
     std::cout << what << ": " << count.broken << " of " << count.compared << ", worst "
               << 100 * count.worst << " %\n";
-    const double most = what.ends_with("with other kernels") ? choice.share
-                        : what == "twice the L2 is slower"   ? kOfTwiceTheL2
-                        : what.starts_with("a product with") ? kOfFullerTiles
-                        : what.ends_with("limit")            ? PropertyRun::kRounding
-                                                             : kOfContents;
+    const double most = what.ends_with("with other kernels")      ? choice.share
+                        : what.starts_with("twice the L2 brings") ? kOfLaterWrites
+                        : what.starts_with("a product with")      ? kOfFullerTiles
+                        : what.ends_with("limit")                 ? PropertyRun::kRounding
+                                                                  : kOfContents;
     EXPECT_LE(count.worst, most) << what << ": " << count.where;
   }
   EXPECT_GT(run.judged(), cases * 9 / 10);
@@ -70,7 +71,7 @@ TEST(Properties, TheGreatestFallIsTheMeasuredOne) {
 
 // TensorRT-LLM's product with a gate is no library's: it waits for the zeros in its last tile, and
 // takes less time where fewer rows are lacking. Products of the library do not.
-TEST(Properties, FullerTilesAreOfProductsThatAreNoLibrarys) {
+TEST(Properties, FullerTilesAreOfOurOwnProducts) {
   ModelConfig model = small_llama();
   model.D = 160;
   model.F = 952;

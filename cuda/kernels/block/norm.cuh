@@ -81,28 +81,40 @@ struct NormFactors {
   }
 };
 
-// Sums of squares of one row of h, or of y, by groups of columns.
+// Sums of squares of a finisher's rows of h, or of y, by groups of columns. The rows' loads are under
+// way together: one row after the other, the last SM of a block waits for L2 as often as it has
+// rows, and the next launch waits for it.
 template <class Shape>
-FUSELINE_DEVICE void store_stats(const BlockArgs& args, bool second, int m, int lane) {
-  const float* sums = reinterpret_cast<const float*>(second ? args.h_sums : args.y_sums) + m;
+FUSELINE_DEVICE void store_stats(const BlockArgs& args, bool second, int finisher, int lane) {
+  constexpr int rows = Shape::finisher_rows;
+  const float* sums = reinterpret_cast<const float*>(second ? args.h_sums : args.y_sums);
   const int* first_sum = reinterpret_cast<const int*>(args.first_sum);
-  float* stats = floats(second ? args.h_stats : args.y_stats, m);
   FUSELINE_NO_UNROLL
   for (int g = lane; g < args.sums_groups; g += 32) {
     const int begin = __ldg(first_sum + g), behind = __ldg(first_sum + g + 1);
-    float part = 0;
+    float part[rows] = {};
     // As many loads at once as most groups have sums.
     constexpr int at_once = 8;
     FUSELINE_NO_UNROLL
     for (int s = begin; s < behind; s += at_once) {
-      float several[at_once];
+      float several[rows][at_once];
       FUSELINE_UNROLL
-      for (int i = 0; i < at_once; ++i)
-        several[i] = s + i < behind ? __ldcg(sums + (s + i) * Shape::batch) : 0.0F;
+      for (int r = 0; r < rows; ++r) {
+        const int m = row_of_finisher(finisher, r);
+        FUSELINE_UNROLL
+        for (int i = 0; i < at_once; ++i)
+          several[r][i] = m < Shape::batch && s + i < behind
+                              ? __ldcg(sums + (s + i) * Shape::batch + m)
+                              : 0.0F;
+      }
       FUSELINE_UNROLL
-      for (int i = 0; i < at_once; ++i) part += several[i];
+      for (int r = 0; r < rows; ++r) FUSELINE_UNROLL
+      for (int i = 0; i < at_once; ++i) part[r] += several[r][i];
     }
-    stats[g] = part;
+    FUSELINE_UNROLL
+    for (int r = 0; r < rows; ++r)
+      if (const int m = row_of_finisher(finisher, r); m < Shape::batch)
+        floats(second ? args.h_stats : args.y_stats, m)[g] = part[r];
   }
 }
 
@@ -124,9 +136,7 @@ FUSELINE_DEVICE void run_finish(const BlockArgs& args, const BlockCounters& coun
         floats(first ? args.r1 : args.r2, m)[0] = factors[i];
   }
   if (first) return;
-  FUSELINE_NO_UNROLL
-  for (int m = finisher; m < Shape::batch; m += block_finishers)
-    store_stats<Shape>(args, second, m, lane);
+  store_stats<Shape>(args, second, finisher, lane);
 }
 
 }  // namespace fuseline::gpu

@@ -10,6 +10,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/operators/support/facts.h"
+#include "model/reference.h"
 #include "tests/model/one_op.h"
 
 namespace fuseline {

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "sim/kernels/remembering_cache.h"
+
 namespace fuseline {
 namespace {
 

@@ -13,6 +13,18 @@ namespace {
 
 constexpr std::int64_t kOddCluster = 3;  // blocks of our own mainloop's clusters along K
 
+// Of one of these waves: behind the last one nothing is left to hide its epilogue, and behind all
+// others clusters start anew.
+WaveTime time_within(const std::vector<GemmWave>& waves, const GemmWave& wave,
+                     const WaveModel& model) {
+  WaveTime t = time_of(wave, model);
+  if (&wave == &waves.back())
+    t.hidden = 0;
+  else
+    t.epilogue += model.restart_seconds;
+  return t;
+}
+
 }  // namespace
 
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
@@ -33,10 +45,8 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   result.time += once;
   result.epilogue += once;
   for (const GemmWave& wave : waves) {
-    WaveTime t = time_of(wave, model);
-    if (&wave != &waves.back()) t.epilogue += model.restart_seconds;
-    const double hidden = &wave == &waves.back() ? 0 : t.hidden;
-    result.time += Seconds(t.mainloop + t.epilogue - hidden);
+    const WaveTime t = time_within(waves, wave, model);
+    result.time += Seconds(t.mainloop + t.epilogue - t.hidden);
     result.tensor += Seconds(t.tensor);
     result.l2 += Seconds(std::max(t.l2, t.fetch));
     result.hbm += Seconds(t.hbm);
@@ -55,11 +65,9 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
   std::vector<WaveSpan> spans;
   spans.reserve(waves.size());
   for (const GemmWave& wave : waves) {
-    WaveTime t = time_of(wave, model);
-    if (&wave != &waves.back()) t.epilogue += model.restart_seconds;
-    const double hidden = &wave == &waves.back() ? 0 : t.hidden;
+    const WaveTime t = time_within(waves, wave, model);
     spans.push_back({Seconds(t.mainloop),
-                     Seconds(t.epilogue - hidden + (spans.empty() ? model.table_seconds : 0.0))});
+                     Seconds(t.epilogue - t.hidden + (spans.empty() ? model.table_seconds : 0.0))});
   }
   if (!spans.empty()) spans.back().epilogue += Seconds(model.last_meeting_seconds);
   return spans;

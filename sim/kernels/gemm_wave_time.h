@@ -34,7 +34,7 @@ struct WaveModel {
   double sums_rate;           // bytes/s of one SM, of sums of parts of a tile
   double meeting_seconds;     // of parts of tiles that are added up together
   double last_meeting_seconds = 0;  // of all thread blocks, behind their own parts
-  double exchange_seconds = 0;      // of clusters along K: their partial sums
+  double exchange_seconds = 0;      // of clusters along K: meeting, and partial sums
   double restart_seconds = 0;       // of clusters along K: between a wave of them and the next
   double issue_seconds = 0;         // the instructions of the epilogue's functions of a tile
   double hidden_fetches = 0;        // of what the producer fetches for the epilogue

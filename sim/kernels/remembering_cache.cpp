@@ -49,16 +49,19 @@ WalkMemo::Words RememberingCache::words_of(const WalkKey& key, std::uint64_t kin
   return words;
 }
 
+std::shared_ptr<const WalkMemo::Entry> RememberingCache::follow_known(const WalkKey& key,
+                                                                      WalkMemo::Words& words) {
+  if (!contents_) return nullptr;
+  words = words_of(key, kPlainWalk);
+  std::shared_ptr<const WalkMemo::Entry> known = memo_->find(words);
+  if (known) follow(key, *known);
+  return known;
+}
+
 WalkTraffic RememberingCache::walk(const WalkKey& key, const Walk& walk) {
   if (memo_ == nullptr) return walk(cache_);
   WalkMemo::Words words;
-  if (contents_) {
-    words = words_of(key, kPlainWalk);
-    if (const auto known = memo_->find(words)) {
-      follow(key, *known);
-      return known->traffic;
-    }
-  }
+  if (const auto known = follow_known(key, words)) return known->traffic;
   WalkTraffic traffic = walk(cache());
   const WalkMemo::Contents before = contents_;
   WalkMemo::Entry entry = describe(key, traffic);
@@ -72,13 +75,7 @@ WalkTraffic RememberingCache::walk(const WalkKey& key,
   FUSELINE_ASSERT(memo_ != nullptr, "parts are for what is remembered");
   const WalkMemo::Contents before = contents_;
   WalkMemo::Words words;
-  if (before) {
-    words = words_of(key, kPlainWalk);
-    if (const auto known = memo_->find(words)) {
-      follow(key, *known);
-      return known->traffic;
-    }
-  }
+  if (const auto known = follow_known(key, words)) return known->traffic;
   const std::vector<Walk> all_parts = parts();
   if (all_parts.size() == 1) return walk(key, all_parts.front());
   const std::vector<std::uint32_t> tensors_before = tensors_;

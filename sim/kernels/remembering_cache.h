@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/units.h"
@@ -43,6 +44,9 @@ class RememberingCache {
  private:
   L2Cache& cache();
   WalkMemo::Words words_of(const WalkKey& key, std::uint64_t kind) const;
+  // The entry of a plain walk that was made before from these contents, which is followed; `words`
+  // are its key afterwards, unless the contents have no value.
+  std::shared_ptr<const WalkMemo::Entry> follow_known(const WalkKey& key, WalkMemo::Words& words);
   void follow(const WalkKey& key, const WalkMemo::Entry& entry);
   WalkMemo::Entry describe(const WalkKey& key, WalkTraffic traffic);
   static std::vector<std::uint32_t> numbers_after(const WalkKey& key,

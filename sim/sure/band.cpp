@@ -7,7 +7,6 @@
 
 #include "base/data_dir.h"
 #include "base/error.h"
-#include "sim/sure/traits.h"
 
 namespace fuseline {
 
@@ -67,20 +66,6 @@ const BandClass& BandTable::best(const WorkClass& work) const {
   }
   if (found == nullptr) throw InternalError("no class of bands for " + work.what);
   return *found;
-}
-
-double spread_factor(const std::vector<Spread>& spreads, const WorkClass& work) {
-  const std::vector<std::string>& names = trait_names(work.what);
-  if (work.traits.size() != names.size()) return 1;
-  double sum = 0;
-  for (const Spread& s : spreads) {
-    if (s.what != work.what || s.phase != work.phase) continue;
-    const auto at = std::ranges::find(names, s.trait);
-    if (at == names.end()) continue;
-    const double trait = work.traits[static_cast<std::size_t>(at - names.begin())];
-    sum += s.slope * (std::clamp(trait, s.least, s.most) - s.centre);
-  }
-  return std::exp(sum);
 }
 
 double BandTable::widening(const WorkClass& work, const BandClass& c, Standing standing,

@@ -8,6 +8,8 @@
 
 #include "base/units.h"
 #include "sim/gpu/standing.h"
+#include "sim/sure/spread.h"
+#include "sim/sure/work_class.h"
 
 namespace fuseline {
 
@@ -26,30 +28,6 @@ Bytes high_end(Bytes estimate, const Band& band);  // rounded up
 // "±4 %", or "-2 +11 %" where the ends differ by a percent or more.
 std::string in_percent(const Band& band);
 
-// What an estimate is of, as far as its error depends on it. An empty text means any.
-struct WorkClass {
-  std::string what;     // one of band_subjects()
-  std::string phase;    // "forward", "decode", "train"
-  std::string maker;    // whose kernels: "own", "library"; of a gain also "mixed"
-  std::string kernels;  // of a block "dense", "scores", "experts", "scans"; of a kernel its kind
-  std::string size;     // "short", "small", "large"
-  // Of a kernel, or of plans that hold one: its kind where that is judged apart, "chain". Only
-  // classes of the same kind count, and where there is none the work counts as on a GPU that nobody
-  // measured.
-  std::string apart = {};
-  // What else says how far such estimates err, in the order of trait_names() (sim/sure/traits.h).
-  // Of a class, and of estimates of which it is not known, there are none.
-  std::vector<double> traits = {};
-
-  friend bool operator==(const WorkClass&, const WorkClass&) = default;
-};
-
-// "time" and "hbm" of a block, "kernel_time" and "kernel_hbm", and the "gain" of two plans.
-const std::vector<std::string>& band_subjects();
-
-// Kinds of kernels that are judged apart: "chain".
-const std::vector<std::string>& kinds_judged_apart();
-
 // What residuals of a class said: residual = ln(measured / predicted); of a gain it is
 // ln(measured) - slope ln(predicted), for the faster plan over the slower as predicted.
 struct BandClass {
@@ -59,17 +37,6 @@ struct BandClass {
   std::int64_t rows = 0, models = 0;
   double least = 0, most = 0;  // what was predicted of the rows: seconds or bytes; 0: not known
 };
-
-// How the width of a phase's bands depends on one trait of the work: exp(slope (trait - centre))
-// times the classes', with the trait as far as rows had it.
-struct Spread {
-  std::string what, phase, trait;
-  double slope = 0, centre = 0;
-  double least = 0, most = 0;
-};
-
-// Of all traits together; 1 where nothing is known of the work's traits or of their phase.
-double spread_factor(const std::vector<Spread>& spreads, const WorkClass& work);
 
 // How many times wider (in logarithms) where residuals say less. An empty phase: of those that have
 // no widening of their own.

@@ -116,7 +116,7 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     config.of_codes = of_codes;
     config.cluster = static_cast<int>(tile.cluster_n);
     config.a_rows = tile.m;
-    if (epilogue.needs.only_stores && !of_codes)
+    if (!of_codes)
       config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
     return config;
   }

@@ -124,7 +124,9 @@ class Arguments {
         std::max<std::int64_t>(1, rest * config_.tail_parts) * config_.cluster;
     workspaces_.push_back(
         context_.device.allocate(Bytes(places * config_.tile_m * config_.tile_n * 4)));
-    DeviceBuffer ready = context_.device.allocate(Bytes(places * config_.tile_m / 64 * 4));
+    // A number for each 64 rows of the tensor cores' tile, which are a turned tile's columns.
+    const std::int64_t along = config_.turned ? config_.tile_n : config_.tile_m;
+    DeviceBuffer ready = context_.device.allocate(Bytes(places * along / 64 * 4));
     ready.fill(0);
     const TailParameter parameter{workspaces_.back().address(), ready.address(),
                                   config_.tail_parts};

@@ -151,8 +151,8 @@ std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, c
       !problem.depths.empty() ||
       (problem.weight.quantised() && (tile.dequantises || !has_tile_of_codes(problem, gpu))))
     return 1;
-  // Turned tiles have code for it only where all who have a part add up.
-  if (tile.turned() && !adds_together(problem)) return 1;
+  // Turned tiles of codes have no code for it.
+  if (tile.turned() && problem.weight.quantised()) return 1;
   const std::int64_t most =
       adds_together(problem) ? tile.tail_parts : std::min(tile.tail_parts, kOneAddersParts);
   const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();

@@ -42,7 +42,7 @@ class Emitter final : public EpilogueCode {
   }
 
   EpilogueSource run(const std::string& struct_name) {
-    source_.needs = epilogue_needs(program_);
+    source_.needs = epilogue_needs(program_, graph_);
     known_[0] = ahead_.known[0] = {"y"};
     for (const char* name : {"y", "p"}) {
       taken_.unique(name);
@@ -343,6 +343,8 @@ class Emitter final : public EpilogueCode {
         "{};"
         "\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
+    if (column_reductions_ > 0)
+      t += fmt::format("  static constexpr int column_sums = {};\n", column_reductions_);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
     if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
     source_.needs.only_stores = only_stores();

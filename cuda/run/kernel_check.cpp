@@ -8,6 +8,8 @@
 
 #include "cuda/run/attention_launch.h"
 #include "cuda/run/gemm_launch.h"
+#include "model/primitives/basics.h"
+#include "sim/kernels/epilogue_needs.h"
 
 namespace fuseline::cuda {
 
@@ -16,17 +18,31 @@ namespace {
 // Title of sources that no policy's name tells apart: their code is shared.
 constexpr const char* kTitle = "A kernel that is checked against the executor.";
 
-StoredTensorError compare(const std::string& name, const Operand& part,
+// Of a row the sums of every `each`-th number, from the first, second, ... on.
+std::vector<float> added_up(const std::vector<float>& row, std::int64_t each) {
+  std::vector<float> sums(static_cast<std::size_t>(each));
+  for (std::size_t i = 0; i < row.size(); ++i) sums[i % sums.size()] += row[i];
+  return sums;
+}
+
+// `each`: the operand has the sums of so many numbers in parts, whose rows each kernel chooses, so
+// that only all of them together are the same; 0: it is compared number by number.
+StoredTensorError compare(const std::string& name, const Operand& part, std::int64_t each,
                           const executor::Storage& got, const executor::Storage& want) {
   StoredTensorError error{name};
   double difference = 0;
   double size = 0;
-  std::vector<float> a(static_cast<std::size_t>(part.cols));
-  std::vector<float> b(a.size());
+  std::vector<float> a, b;
   for (std::int64_t i = 0; i < part.rows; ++i) {
     const std::int64_t r = part.tensor_row(i);
+    a.resize(static_cast<std::size_t>(part.cols));
+    b.resize(a.size());
     got.read(r, part.col_begin, part.cols, a.data());
     want.read(r, part.col_begin, part.cols, b.data());
+    if (each > 0) {
+      a = added_up(a, each);
+      b = added_up(b, each);
+    }
     for (std::size_t c = 0; c < a.size(); ++c) {
       error.finite = error.finite && std::isfinite(a[c]);
       const double d = static_cast<double>(a[c]) - static_cast<double>(b[c]);
@@ -43,6 +59,17 @@ executor::Storage copy_of(const executor::Storage& values) {
   executor::Storage copy(values.type(), values.rows(), values.cols());
   std::memcpy(copy.at(0, 0), values.at(0, 0), static_cast<std::size_t>(values.bytes().value()));
   return copy;
+}
+
+// How many numbers a column has the sums of in parts that may be of any rows; 0: in none.
+std::int64_t sums_of_any_rows(const Graph& graph, const Program& program, const Operand& operand) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  if (gemm == nullptr || !epilogue_needs(program, graph).sums_of_any_rows) return 0;
+  for (const Primitive& p : program.body)
+    for (const Access& a : p.accesses())
+      if (a.reach == Reach::partials && a.along == Axis::cols && a.operand == operand)
+        return operand.cols / ceil_div(gemm->M, partial_tile);
+  return 0;
 }
 
 // All elements of a program's tensors as before its run: results are not a number yet.
@@ -79,6 +106,7 @@ std::vector<StoredTensorError> check_launches(const LaunchContext& context, cons
   std::vector<StoredTensorError> errors;
   for (const Operand& o : stores(program))
     errors.push_back(compare(context.plan.graph.tensor(o.tensor).name, o,
+                             sums_of_any_rows(context.plan.graph, program, o),
                              tensors.download(o.tensor), memory.at(o.tensor)));
   return errors;
 }

@@ -30,7 +30,7 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program, c
                                      SmTarget target) {
   const GemmProblem problem = gemm_problem_of(program, AddressMap(plan), false);
   std::vector<GemmTile> tiles = {choose_tile(problem, gpu)};
-  const EpilogueNeeds needs = epilogue_needs(program);
+  const EpilogueNeeds needs = epilogue_needs(program, plan.graph);
   const bool hopper = target == SmTarget::sm_90a;
   // The tiles of a mainloop stand in the file of the architecture that it was written for, which is
   // not the GPU's where the other mainloop runs on it.

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "model/operators/operator_table.h"
 #include "model/primitives/group_reduce.h"
 #include "model/primitives/map.h"
 #include "model/primitives/online_log_sum_exp.h"
@@ -35,6 +36,13 @@ constexpr std::int64_t kTurnedRegisters = 184;
 constexpr std::int64_t kMostAccumulators = 160;
 constexpr std::int64_t kTallestBox = 256;
 constexpr std::int64_t kLeastTurnedStages = 3;
+constexpr std::int64_t kMostSlabStages = 2;
+// Sums down the columns of a turned tile: registers that accumulators and values may take together
+// (CUDA 13.0), those of each sum, and bytes that hold a number of each of four warps of both
+// consumers for 64 columns.
+constexpr std::int64_t kSummingRegisters = 152;
+constexpr std::int64_t kRegistersOfSum = 8;
+constexpr std::int64_t kScratchOfSum = 2 * 4 * kSlabCols * 4;
 
 // The registers of the values that wait across a step together, where they are most.
 int most_live(const Placement& placement, const ValueAnalysis& values) {
@@ -133,24 +141,54 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   const std::int64_t accumulators = tile.m * columns / kThreadsOfGroup;
   const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
   if (needs.rows_in_runs || accumulators > kMostAccumulators ||
-      (shared_bytes - kStoreBytes) / stage_bytes < kLeastTurnedStages)
+      (shared_bytes - kStoreBytes - column_scratch(needs)) / stage_bytes < kLeastTurnedStages)
     return false;
   if (needs.only_stores) return true;
   // Tables are slow: qkv with RoPE took 16 to 23 % longer than predicted in each of five blocks on
   // an H200.
-  if (needs.reduces_columns || needs.loads_tables) return false;
+  if (needs.loads_tables) return false;
+  if (needs.reduces_columns && !(needs.sums_of_any_rows && tile.m >= partial_tile)) return false;
   // Where each consumer has half of the columns of a sum along rows, one of them joins both.
   const bool halves = columns == kSlabCols && needs.row_partial_cols == partial_tile;
   if (halves ? needs.whole_partials : columns % std::max(needs.row_partial_cols, kSlabCols) != 0)
     return false;
   // Wider groups take a pass ahead of the epilogue, over sums that have not changed their threads.
   if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
-  if (accumulators + needs.live_registers > kTurnedRegisters) return false;
+  const std::int64_t registers = accumulators + needs.live_registers;
+  if (registers > kTurnedRegisters) return false;
+  if (needs.reduces_columns &&
+      registers + needs.column_sums * kRegistersOfSum > kSummingRegisters)
+    return false;
   if (needs.tile_loads > 0 && tile.m > kTallestBox) return false;
-  return needs.tile_loads * tile.m * 128 + needs.col_loads * 256 <= stage_bytes;
+  // What a slab loads takes two stages at most.
+  const std::int64_t boxes = (stage_bytes - needs.col_loads * 256) / (tile.m * 128);
+  return needs.tile_loads <= kMostSlabStages * boxes;
+}
+
+// Whether all that read the partial sums down columns which the program leaves add them up.
+bool only_adds_up(const Program& program, const Graph& graph) {
+  return std::ranges::all_of(program.body, [&](const Primitive& p) {
+    return std::ranges::all_of(p.accesses(), [&](const Access& a) {
+      if (a.reach != Reach::partials || a.along != Axis::cols) return true;
+      const std::vector<OpId> readers = graph.consumers(a.operand.tensor);
+      return !readers.empty() && std::ranges::all_of(readers, [&](OpId id) {
+        return graph.op(id).kind->finishes == Sums::columns;
+      });
+    });
+  });
 }
 
 }  // namespace
+
+std::int64_t column_scratch(const EpilogueNeeds& needs) {
+  return needs.column_sums * kScratchOfSum;
+}
+
+EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph) {
+  EpilogueNeeds needs = epilogue_needs(program);
+  needs.sums_of_any_rows = needs.reduces_columns && only_adds_up(program, graph);
+  return needs;
+}
 
 EpilogueNeeds epilogue_needs(const Program& program) {
   const ValueAnalysis values = analyse(program);
@@ -167,11 +205,13 @@ EpilogueNeeds epilogue_needs(const Program& program) {
     if (load.reach == Reach::col_numbers) ++needs.col_loads;
   }
   for (const LeftPartials& left : placement.partials) {
-    if (left.along == Axis::cols)
+    if (left.along == Axis::cols) {
       needs.reduces_columns = true;
-    else
+      needs.column_sums += std::max(1, left.each / 2);
+    } else {
       needs.row_partial_cols =
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
+    }
   }
   needs.instructions = instructions_of(program, values);
   // What is no sum has no code for two halves, and where the result has parts, a warp whose columns

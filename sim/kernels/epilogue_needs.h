@@ -11,7 +11,11 @@
 namespace fuseline {
 
 struct EpilogueNeeds {
-  bool reduces_columns = false;       // wants tiles of 128 rows, 16 a warp
+  bool reduces_columns = false;  // wants tiles of 128 rows, 16 a warp
+  // But not all of it: whoever reads the sums down columns adds them all up, so that each may be of
+  // other rows than 128. Turned tiles of 128 rows and more can do that.
+  bool sums_of_any_rows = false;
+  int column_sums = 0;                // down columns; two of a value twice as wide as the product
   std::int64_t row_partial_cols = 0;  // the width of a tile is a multiple of so many columns
   bool whole_partials = false;        // one warp must have all columns of a partial
   std::int64_t column_group = 1;      // and of so many, which must lie in one tile
@@ -29,8 +33,13 @@ struct EpilogueNeeds {
   bool only_stores = false;   // stores the whole product unchanged, in 16 bits
 };
 
-// InternalError: the program is no GEMM's.
+// InternalError: the program is no GEMM's. `graph`, which the program's tensors are of, says who
+// reads what it leaves.
+EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph);
 EpilogueNeeds epilogue_needs(const Program& program);
+
+// Bytes of shared memory that a turned tile's sums down columns take.
+std::int64_t column_scratch(const EpilogueNeeds& needs);
 
 // Whether our own mainloop has the tile for the epilogue. `bulk_copies`: they fill the tile on that
 // GPU; otherwise threads do.

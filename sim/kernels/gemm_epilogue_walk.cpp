@@ -40,8 +40,9 @@ Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const
 
 OutputRange asked_by_rows(const GemmProblem& problem, const EpilogueStream& stream,
                           OutputRange output) {
+  // One number for each 128 rows, of the tile that has their first one.
   if (stream.of_columns)
-    return {output.begin / partial_tile,
+    return {ceil_div(output.begin, partial_tile),
             std::min(stream.width, ceil_div(output.end, partial_tile))};
   return addressed(output, problem.m, stream.height, stream.rows);
 }

@@ -64,7 +64,8 @@ std::int64_t ring_stages(const GemmProblem& problem, const GemmTile& tile, const
   const std::int64_t stage =
       tile.k * rows * problem.a.matrix.element + tile.k * tile.n * problem.b.matrix.element;
   const std::int64_t sums = (tile.cluster_k - 1) * tile.m * tile.n * 4;
-  const std::int64_t room = gpu.smem_per_block_max.value() - kBarrierBytes - sums;
+  const std::int64_t room = gpu.smem_per_block_max.value() - kBarrierBytes - sums -
+                            (tile.turned() ? column_scratch(problem.needs) : 0);
   std::int64_t stages = std::min(kDeepestRing, (room - 2 * kConsumerStoreBytes) / stage);
   if (tile.turned() && stages < kShallowRing &&
       (room - kConsumerStoreBytes) / stage >= kShallowRing)

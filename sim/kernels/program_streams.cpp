@@ -275,7 +275,7 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   problem.groups = gemm->groups;
   problem.depths = gemm->depths;
   problem.library = library;
-  if (!library) problem.needs = epilogue_needs(program);
+  if (!library) problem.needs = epilogue_needs(program, addresses.graph());
   problem.workspace_tensor = AddressMap::workspace;
   // Products of parts of k say themselves where in a and b they are.
   const std::int64_t matrices = gemm->depths.empty() ? gemm->batch : 1;

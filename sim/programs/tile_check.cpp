@@ -30,7 +30,7 @@ std::vector<Diagnosis> check_tiles(const ProgramFile& file, const Gpu& gpu) {
     for (std::size_t i = 0; i < kernel.phases.size() && i < file.places[k].size(); ++i) {
       const Program& program = kernel.phases[i];
       if (!std::holds_alternative<GemmMainloop>(program.mainloop)) continue;
-      const EpilogueNeeds needs = epilogue_needs(program);
+      const EpilogueNeeds needs = epilogue_needs(program, file.plan.graph);
       const auto& menu = gpu.architecture->tiles.own;
       const bool any = std::ranges::any_of(menu, [&](const GemmTile& tile) {
         return epilogue_has_tile(needs, tile, has_feature(gpu, Feature::bulk_copy),
@@ -54,7 +54,7 @@ std::vector<Diagnosis> check_tiles(const ProgramFile& file, const Gpu& gpu) {
 TileBudget tile_budget(const Plan& plan, const Program& program, const Gpu& gpu) {
   TileBudget b;
   b.tile = choose_tile(gemm_problem_of(program, AddressMap(plan), false), gpu);
-  const EpilogueNeeds needs = epilogue_needs(program);
+  const EpilogueNeeds needs = epilogue_needs(program, plan.graph);
   b.accumulator_registers = b.tile.m * b.tile.n / threads_of(b.tile);
   b.value_registers = needs.live_registers;
   b.stage_bytes = b.tile.stages * (b.tile.m + b.tile.n) * b.tile.k * 2;

@@ -187,18 +187,25 @@ FUSELINE_HD int first_left(int lane) {
 // to scratch memory, and one thread per column adds the eight. A warp may hold several strips: it
 // runs the epilogue for one after the other, so that an epilogue's second, third, ... column
 // reduction (`slot` 1, 2, ...) needs scratch of its own.
+//
+// A turned tile has any number of rows, 128 or more, and four warps below each other, each of which
+// adds its strips one after the other. Its number stands for all of its rows: of ⌈M / 128⌉ numbers
+// the first ⌈M / rows⌉ are the tiles', and the others hold what a sum begins with. Whoever adds them
+// all up gets the column's sum.
 template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
                                  const Fragment<each, groups>& x, int numbers = 1, int number = 0,
                                  int slot = 0) {
-  static_assert(Slab::tile_rows == partial_tile, "a tile must hold one block of 128 rows");
+  static_assert(Slab::adds_strips ? Slab::tile_rows >= partial_tile
+                                  : Slab::tile_rows == partial_tile,
+                "a tile must hold one block of 128 rows");
   constexpr int cols = Fragment<each, groups>::cols;
-  constexpr int strips = partial_tile / 16;
-  static_assert(cols <= Slab::tile_threads, "one thread a column");
+  constexpr int strips = Slab::adds_strips ? 4 : partial_tile / 16;
+  static_assert(cols <= (Slab::adds_strips ? 128 : Slab::tile_threads), "one thread a column");
   const int lane = threadIdx.x % 32;
-  if (slab.strip == 0) slab.tile_barrier();      // what the scratch held before has been read
-  const u32 scratch = slab.scratch + slot * Slab::scratch_step;
-  const u32 mine = scratch + 4 * (slab.row_in_tile / 16 * cols);
+  if (slab.strip == 0) slab.column_barrier();      // what the scratch held before has been read
+  const u32 scratch = slab.column_scratch(slot);
+  const u32 mine = scratch + 4 * (slab.row_in_tile / 16 % strips * cols);
   const int rows = slab.rows - slab.row - fragment_row(lane, 0);  // from this lane's first row on
   const bool first = rows > 0, second = rows > fragment_row(0, 1);
   // Four columns of a lane at a time: eight would spill beside two tiles that are still wanted.
@@ -214,19 +221,35 @@ FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
     }
     join_down_lanes<Op, values>(v, lane);
     const int value = begin + first_left<values>(lane);
-    store_shared(mine + 4 * fragment_col(each, lane, value / each, value % each), v[0]);
+    const u32 place = mine + 4 * fragment_col(each, lane, value / each, value % each);
+    if constexpr (Slab::adds_strips) {
+      constexpr int alike = 32 / values - 4;  // bits of lanes that have the same column
+      if ((lane & alike) == 0) {
+        if (slab.strip > 0) v[0] = Op::join(load_shared_float(place), v[0]);
+        store_shared(place, v[0]);
+      }
+    } else {
+      store_shared(place, v[0]);
+    }
   }
   if (slab.strip + 1 < Slab::strips_per_warp) return;
-  slab.tile_barrier();
-  const int own = slab.thread_in_tile;
+  slab.column_barrier();
+  const int own = slab.column_thread();
   const int col = slab.template first_col<each>() + own;
   if (own < cols && col >= 0 && col < slab.template width<each>()) {
     float joined = Op::start;
 #pragma unroll
     for (int strip = 0; strip < strips; ++strip)
       joined = Op::join(joined, load_shared_float(scratch + 4 * (strip * cols + own)));
-    const int block = (slab.row - slab.row_in_tile) / partial_tile;
-    to.data[static_cast<long long>(col) * to.ld + block * numbers + number] = joined;
+    float* const of_column = to.data + static_cast<long long>(col) * to.ld + number;
+    if constexpr (Slab::adds_strips) {
+      const int tile = (slab.row - slab.row_in_tile) / Slab::tile_rows;
+      const int tiles = ceil_div(slab.all_rows, Slab::tile_rows);
+      for (int block = tile; block < ceil_div(slab.all_rows, partial_tile); block += tiles)
+        of_column[block * numbers] = block == tile ? joined : Op::start;
+    } else {
+      of_column[(slab.row - slab.row_in_tile) / partial_tile * numbers] = joined;
+    }
   }
 }
 

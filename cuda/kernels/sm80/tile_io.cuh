@@ -34,7 +34,12 @@ struct Slab80 : SlabPlace {
 
   static FUSELINE_DEVICE int number() { return index; }  // among the tile's slabs
 
-  FUSELINE_DEVICE void tile_barrier() const { named_barrier(barrier, tile_threads); }
+  static constexpr bool adds_strips = false;  // sums down columns (epilogue/reduce.cuh)
+  FUSELINE_DEVICE u32 column_scratch(int slot) const {
+    return scratch + static_cast<u32>(slot * scratch_step);
+  }
+  FUSELINE_DEVICE int column_thread() const { return thread_in_tile; }
+  FUSELINE_DEVICE void column_barrier() const { named_barrier(barrier, tile_threads); }
 };
 
 template <class T, int slot, int each, class Shape, int index>

@@ -26,6 +26,13 @@ template <class Epilogue, class = void>
 constexpr bool carries = false;
 template <class Epilogue>
 constexpr bool carries<Epilogue, decltype(void(Epilogue::carries))> = Epilogue::carries;
+
+// Sums down columns that an epilogue makes.
+template <class Epilogue, class = void>
+constexpr int column_sums = 0;
+template <class Epilogue>
+constexpr int column_sums<Epilogue, decltype(void(Epilogue::column_sums))> = Epilogue::column_sums;
+
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
   using Config = Config_;
@@ -57,13 +64,14 @@ struct Sm90Layout {
   static constexpr int tile_threads = Config::cooperative ? 256 : 128;
   static constexpr int strips = turned ? ceil_div(tile_rows, 64) : Config::subtiles;
   static constexpr int strips_per_warp = strips;
+  static constexpr int column_sums_of_tile = column_sums<Epilogue>;
   // A box of 64 rows may hold rows that are no longer the tile's.
   static constexpr bool clips_rows = ragged || (turned && tile_rows % 64 != 0);
   static constexpr int slabs = (turned ? Config::tile_m : tile_cols) / slab_cols;
   static constexpr int slab_groups = Epilogue::slab_groups;
   static constexpr bool has_loads = Epilogue::tile_loads + Epilogue::col_loads > 0;
   static constexpr int ring_slabs = has_loads ? slabs : 0;
-  static constexpr int box_bytes = tile_rows * box_row_bytes;
+  static constexpr int box_bytes = tile_rows * box_row_bytes;  // of what a slab loads
 
   // Shared memory: stages | store buffers | scratch | barriers | partial sums of the other blocks.
   static constexpr int operand_bytes = static_cast<int>(sizeof(Operand));
@@ -72,12 +80,22 @@ struct Sm90Layout {
   static constexpr int b_bytes = Config::tile_n * Config::tile_k * operand_bytes;
   static constexpr int stage_bytes = a_bytes + b_bytes;
   static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
-  static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");
+  // What a slab of an upright tile loads fits one stage. High turned tiles take the next one too.
+  static constexpr int boxes_of_stage = cols_offset / box_bytes;
+  static constexpr int slab_stages =
+      has_loads ? max_of(1, ceil_div(Epilogue::tile_loads, max_of(1, boxes_of_stage))) : 0;
+  static_assert(Epilogue::tile_loads == 0 || boxes_of_stage > 0, "a box exceeds a stage");
+  static_assert(slab_stages <= (turned ? 2 : 1), "a slab's loads exceed its stages");
   static constexpr int most_bytes = 227 * 1024;
-  // One strip of rows after the other: column reductions need not wait with their scratch.
-  static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
+  // One strip of rows after the other: column reductions need not wait with their scratch. Each
+  // consumer of a turned tile has columns of its own, and four warps below each other.
+  static constexpr int scratch_step = turned ? Epilogue::scratch_bytes / 2
+                                      : strips_per_warp > 1 ? Epilogue::scratch_bytes
+                                                            : 0;
   static constexpr int tile_scratch_bytes =
-      strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
+      turned                ? 2 * column_sums<Epilogue> * scratch_step
+      : strips_per_warp > 1 ? most_column_reductions* scratch_step
+                            : Epilogue::scratch_bytes;
   // Numbers of 64 rows that go from one consumer to the other (tile_io.cuh).
   static constexpr int half_sums_bytes = turned && tile_cols == slab_cols ? 64 * 4 : 0;
   static constexpr int scratch_bytes =

@@ -136,12 +136,18 @@ struct Producer {
   }
 
   FUSELINE_DEVICE void send_slab(Place& place, TilePlace tile, int slab) const {
+    send_stage<0>(place, tile, slab);
+    if constexpr (Block::slab_stages > 1) send_stage<1>(place, tile, slab);
+  }
+  template <int of_slab>
+  FUSELINE_DEVICE void send_stage(Place& place, TilePlace tile, int slab) const {
     const u32 bar = block.full(place.stage);
     mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
-    FetchBytes<Block> count;
+    FetchBytes<Block, of_slab> count;
     Epilogue::fetch(block.args.epilogue, count);
     mbarrier_arrive_expect(bar, count.bytes);
-    Fetch<Block> fetch{block.stage_at(place.stage), bar, tile.m, tile.n + slab * slab_cols};
+    Fetch<Block, of_slab> fetch{block.stage_at(place.stage), bar, tile.m,
+                                tile.n + slab * slab_cols};
     if constexpr (turned) {
       fetch.row = tile.n;
       fetch.col = tile.m + TurnedTile<Block>::column_of_slab(slab);

@@ -19,8 +19,18 @@ namespace fuseline::gpu {
 constexpr int store_buffer_bytes = 64 * box_row_bytes;
 constexpr int cols_in_bytes = 256;  // room for one vector's 64 columns in a stage
 
-// Calls for each operand of Epilogue::fetch: starts the copies for one slab...
+// In which of a slab's stages box `slot` is. Vectors along columns are in the first.
 template <class Shape>
+FUSELINE_HD constexpr int stage_of_box(int slot) {
+  return slot / Shape::boxes_of_stage;
+}
+template <class Shape>
+FUSELINE_HD constexpr int place_of_box(int slot) {
+  return slot % Shape::boxes_of_stage * Shape::box_bytes;
+}
+
+// Calls for each operand of Epilogue::fetch: starts the copies into one stage of a slab...
+template <class Shape, int of_slab>
 struct Fetch {
   u32 stage, barrier;
   int row, col;  // first row of the tile, first column of the slab
@@ -28,27 +38,36 @@ struct Fetch {
   FUSELINE_DEVICE void operator()(const TileIn<T, slot, each>& in) const {
 #pragma unroll
     for (int box = 0; box < each / 2; ++box)
-      tma_load(stage + (slot + box) * Shape::box_bytes, in.map,
-               (col - in.begin) * each / 2 + 64 * box, row, barrier);
+      if (stage_of_box<Shape>(slot + box) == of_slab)
+        tma_load(stage + place_of_box<Shape>(slot + box), in.map,
+                 (col - in.begin) * each / 2 + 64 * box, row, barrier);
   }
   template <class T, int slot>
   FUSELINE_DEVICE void operator()(const ColsIn<T, slot>& in) const {
-    tma_load_vector(stage + Shape::cols_offset + slot * cols_in_bytes, in.map, col - in.begin,
-                    barrier);
+    if constexpr (of_slab == 0)
+      tma_load_vector(stage + Shape::cols_offset + slot * cols_in_bytes, in.map, col - in.begin,
+                      barrier);
   }
 };
 // ... and counts their bytes.
-template <class Shape>
+template <class Shape, int of_slab>
 struct FetchBytes {
   u32 bytes = 0;
   template <class T, int slot, int each>
   FUSELINE_DEVICE void operator()(const TileIn<T, slot, each>&) {
-    bytes += each / 2 * Shape::box_bytes;
+#pragma unroll
+    for (int box = 0; box < each / 2; ++box)
+      if (stage_of_box<Shape>(slot + box) == of_slab) bytes += Shape::box_bytes;
   }
   template <class T, int slot>
   FUSELINE_DEVICE void operator()(const ColsIn<T, slot>&) {
-    bytes += slab_cols * sizeof(T);
+    if constexpr (of_slab == 0) bytes += slab_cols * sizeof(T);
   }
+};
+
+// The ring's stages with what a slab loads; most slabs have one.
+struct SlabStages {
+  u32 first, second;
 };
 
 // A warpgroup's store buffers, Shape::store_buffers of them.
@@ -71,15 +90,40 @@ struct Slab90 : SlabPlace {
   static constexpr int scratch_step = Shape::scratch_step;
   // Narrow slabs: groups before this one in the stage's 64 columns.
   static constexpr int first_group = index * groups % 8;
-  u32 stage;           // the ring's stage with this slab's loads
+  SlabStages stages;   // the ring's, with this slab's loads
   int row_in_tile;     // of the warp's 16 rows
   int strip;           // 0, 1, ... where a warp has several times 16 rows
   int thread_in_tile;  // 0 to tile_threads - 1
   u32 scratch;         // for column reductions
   StoreQueue* queue;
-  int at;  // among the tile's slabs
+  int at;        // among the tile's slabs
+  int all_rows;  // of the result
 
   FUSELINE_DEVICE int number() const { return at; }
+  FUSELINE_DEVICE u32 box(int slot) const {
+    return (stage_of_box<Shape>(slot) == 0 ? stages.first : stages.second) +
+           place_of_box<Shape>(slot);
+  }
+
+  // ---- sums down columns (epilogue/reduce.cuh) ----
+
+  static constexpr bool adds_strips = Shape::turned;
+  FUSELINE_DEVICE u32 column_scratch(int slot) const {
+    if constexpr (!adds_strips) return scratch + static_cast<u32>(slot * scratch_step);
+    constexpr int pass = first_group / groups, passes = 8 / groups;
+    const int consumer = thread_in_tile / 128;
+    return scratch + static_cast<u32>((consumer * Shape::column_sums_of_tile + slot) * scratch_step +
+                                      pass * (scratch_step / passes));
+  }
+  FUSELINE_DEVICE int column_thread() const {
+    return adds_strips ? thread_in_tile % 128 : thread_in_tile;
+  }
+  FUSELINE_DEVICE void column_barrier() const {
+    if constexpr (adds_strips || tile_threads == 128)
+      named_barrier(queue->barrier, 128);
+    else
+      named_barrier(3, tile_threads);
+  }
   // Of a tile whose consumers have 64 columns each: a number of each of the warp's rows goes from
   // consumer 1 to consumer 0, who joins both. Says whether this one has. Both come here alike.
   template <class Op>
@@ -105,22 +149,21 @@ struct Slab90 : SlabPlace {
           Op::join(v[half], load_shared_float(numbers + 4 * fragment_row(lane, half)));
     return true;
   }
-  FUSELINE_DEVICE void tile_barrier() const {
-    named_barrier(tile_threads == 128 ? queue->barrier : 3, tile_threads);
-  }
 };
 
 template <class T, int slot, int each, class Shape, int index>
 FUSELINE_DEVICE auto load_tile(const TileIn<T, slot, each>&, const Slab90<Shape, index>& slab) {
   using Slab = Slab90<Shape, index>;
-  return read_box<T, each, Slab::groups>(slab.stage + slot * Shape::box_bytes, Shape::box_bytes,
+  // The second box of a wider tile may be in another stage.
+  const u32 box = slab.box(slot);
+  return read_box<T, each, Slab::groups>(box, each == 4 ? slab.box(slot + 1) - box : 0,
                                          static_cast<u32>(slab.row_in_tile), Slab::first_group);
 }
 
 template <class T, int slot, class Shape, int index>
 FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index>& slab) {
   using Slab = Slab90<Shape, index>;
-  const u32 vector = slab.stage + Shape::cols_offset + slot * cols_in_bytes;
+  const u32 vector = slab.stages.first + Shape::cols_offset + slot * cols_in_bytes;
   const u32 first = 8 * Slab::first_group + threadIdx.x % 4 * 2;
   ColVector<2, Slab::groups> out;
 #pragma unroll

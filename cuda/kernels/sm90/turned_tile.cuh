@@ -76,7 +76,7 @@ struct TurnedTile {
   template <class Accumulators, class States, class Place>
   FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place,
                               StoreQueue& queue) const {
-    if constexpr (rolls<Epilogue> && !carries<Epilogue>)
+    if constexpr (rolls<Epilogue>)
       finish_in_a_loop(acc, state, place, queue);
     else
       finish_columns<0>(acc, state, place, queue);
@@ -85,39 +85,36 @@ struct TurnedTile {
  private:
   // One copy of the epilogue's code for all columns and strips.
   template <class Accumulators, class States, class Place>
-  FUSELINE_DEVICE void finish_in_a_loop(const Accumulators& acc, const States& state, Place& place,
+  FUSELINE_DEVICE void finish_in_a_loop(const Accumulators& acc, States& state, Place& place,
                                         StoreQueue& queue) const {
     static_assert(!only_stores<Epilogue>, "what only stores has little code");
 #pragma unroll 1
     for (int subtile = 0; subtile < subtiles; ++subtile) {
-      u32 stage = 0;
-      if constexpr (Block::has_loads) {
+      if constexpr (Block::has_loads)
         if (consumer == 1) pass_by(place);
-        block.wait_full(place);
-        stage = place.stage;
-      }
+      const SlabStages loads = wait_for_loads(place);
 #pragma unroll 1
       for (int strip = 0; strip < strips; ++strip) {
         typename Epilogue::State rows;
         Fragment<2> y;
         turn_chosen(acc, state, subtile, strip, queue, rows, y);
-        run_passes<0>(y, rows, subtile * passes, strip, stage, queue);
+        run_passes<0>(y, rows, subtile * passes, strip, loads, queue);
+        if constexpr (carries<Epilogue> && subtiles > 1) keep_chosen<0>(state, strip, rows);
       }
       if constexpr (Block::has_loads) {
         __syncwarp();
-        block.release(stage);
-        place.next();
+        release_loads(place);
         if (consumer == 0) pass_by(place);
       }
     }
   }
   template <int pass>
   FUSELINE_DEVICE void run_passes(const Fragment<2>& y, typename Epilogue::State& rows, int first,
-                                  int strip, u32 stage, StoreQueue& queue) const {
+                                  int strip, const SlabStages& loads, StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Epilogue::run(block.args.epilogue, rows, slab_of<pass>(first + pass, strip, stage, queue),
+      Epilogue::run(block.args.epilogue, rows, slab_of<pass>(first + pass, strip, loads, queue),
                     part_of_strip<pass>(y));
-      run_passes<pass + 1>(y, rows, first, strip, stage, queue);
+      run_passes<pass + 1>(y, rows, first, strip, loads, queue);
     }
   }
   // As `turn`, of a strip that is chosen at run time. Registers have no index then: each strip is a
@@ -133,6 +130,17 @@ struct TurnedTile {
       write_chosen<0>(acc, state, subtile, strip, buffer, half, rows);
       named_barrier(queue.barrier, 128);
       read(buffer, half, y);
+    }
+  }
+  // What goes on to the strip's next columns.
+  template <int of_strip, class States>
+  FUSELINE_DEVICE void keep_chosen(States& state, int strip,
+                                   const typename Epilogue::State& rows) const {
+    if constexpr (of_strip < strips) {
+      if (strip == of_strip)
+        state[of_strip] = rows;
+      else
+        keep_chosen<of_strip + 1>(state, strip, rows);
     }
   }
   template <int index, class Accumulators, class States>
@@ -154,50 +162,72 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_columns(const Accumulators& acc, States& state, Place& place,
                                       StoreQueue& queue) const {
     if constexpr (subtile < subtiles) {
-      u32 stage = 0;
-      if constexpr (Block::has_loads) {
+      if constexpr (Block::has_loads)
         if (consumer == 1) pass_by(place);
-        block.wait_full(place);
-        stage = place.stage;
-      }
-      finish_strips<subtile, 0>(acc[subtile], state, stage, queue);
+      const SlabStages loads = wait_for_loads(place);
+      finish_strips<subtile, 0>(acc[subtile], state, loads, queue);
       if constexpr (Block::has_loads) {
         __syncwarp();
-        block.release(stage);
-        place.next();
+        release_loads(place);
         if (consumer == 0) pass_by(place);
       }
       finish_columns<subtile + 1>(acc, state, place, queue);
     }
   }
+  // The stages that a slab loads, which stay the place's until release_loads().
+  template <class Place>
+  FUSELINE_DEVICE SlabStages wait_for_loads(const Place& place) const {
+    SlabStages loads{0, 0};
+    if constexpr (Block::slab_stages > 0) {
+      block.wait_full(place);
+      loads.first = block.stage_at(place.stage);
+    }
+    if constexpr (Block::slab_stages > 1) {
+      const Place second = place.after(1);
+      block.wait_full(second);
+      loads.second = block.stage_at(second.stage);
+    }
+    return loads;
+  }
+  template <class Place>
+  FUSELINE_DEVICE void release_loads(Place& place) const {
+#pragma unroll
+    for (int i = 0; i < Block::slab_stages; ++i) {
+      block.release(place.stage);
+      place.next();
+    }
+  }
   // A slab of the other consumer. The wait keeps this release out of the stage's round before.
   template <class Place>
   FUSELINE_DEVICE void pass_by(Place& place) const {
-    block.wait_full(place);
-    block.release(place.stage);
-    place.next();
+#pragma unroll
+    for (int i = 0; i < Block::slab_stages; ++i) {
+      block.wait_full(place);
+      block.release(place.stage);
+      place.next();
+    }
   }
 
   template <int subtile, int strip, class States>
   FUSELINE_DEVICE void finish_strips(const float (&acc)[Config::tile_n / 2], States& state,
-                                     u32 stage, StoreQueue& queue) const {
+                                     const SlabStages& loads, StoreQueue& queue) const {
     if constexpr (strip < strips) {
       const auto x = fragment_of<strip>(acc);
       if constexpr (only_stores<Epilogue>) {
-        Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
+        Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(loads, queue), x);
       } else {
-        finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], stage, queue);
+        finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], loads, queue);
       }
-      finish_strips<subtile, strip + 1>(acc, state, stage, queue);
+      finish_strips<subtile, strip + 1>(acc, state, loads, queue);
     }
   }
   template <int first, int strip, int pass>
   FUSELINE_DEVICE void finish_passes(const Fragment<2>& y, typename Epilogue::State& state,
-                                     u32 stage, StoreQueue& queue) const {
+                                     const SlabStages& loads, StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(stage, queue),
+      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(loads, queue),
                     part_of_strip<pass>(y));
-      finish_passes<first, strip, pass + 1>(y, state, stage, queue);
+      finish_passes<first, strip, pass + 1>(y, state, loads, queue);
     }
   }
 
@@ -264,24 +294,25 @@ struct TurnedTile {
   }
 
   template <int index, int strip>
-  FUSELINE_DEVICE Slab90<Block, index> slab(u32 stage, StoreQueue& queue) const {
-    return slab_of<index>(index, strip, stage, queue);
+  FUSELINE_DEVICE Slab90<Block, index> slab(const SlabStages& loads, StoreQueue& queue) const {
+    return slab_of<index>(index, strip, loads, queue);
   }
   // Slab `at` of the consumer's columns; in a loop, `index` is its place in the stage.
   template <int index>
-  FUSELINE_DEVICE Slab90<Block, index> slab_of(int at, int strip, u32 stage,
+  FUSELINE_DEVICE Slab90<Block, index> slab_of(int at, int strip, const SlabStages& loads,
                                                StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int row = 64 * strip + first_row;
     const int col = tile.m + consumer * Config::rows_per_group + at * cols;
     return {{tile.n + row, col, tile.end, block.args.N, cols, tile.result},
-            block.stage_at(stage),
+            loads,
             row,
             strip,
             static_cast<int>(threadIdx.x) - 128,
             block.scratch(),
             &queue,
-            at};
+            at,
+            block.args.M};
   }
 };
 

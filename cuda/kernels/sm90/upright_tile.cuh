@@ -185,13 +185,14 @@ struct UprightTile {
     constexpr int cols = 8 * slab_groups;
     const int thread = static_cast<int>(threadIdx.x) - 128, row = first_row + 64 * strip;
     return {{tile.m + row, tile.n + at * cols, tile.end, block.args.N, cols, tile.result},
-            block.stage_at(stage),
+            {block.stage_at(stage), 0},
             row,
             strip,
             thread % Block::tile_threads,
             block.scratch() + (Config::cooperative ? 0 : thread / 128 * Block::tile_scratch_bytes),
             &queue,
-            at};
+            at,
+            block.args.M};
   }
 };
 

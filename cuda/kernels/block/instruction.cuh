@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../host_device.cuh"
+#include "../swizzle.cuh"
 
 namespace fuseline::gpu {
 
@@ -57,9 +58,11 @@ constexpr int block_most_waits = 32;
 struct BlockArgs {
   BlockMap w_qkv, w_o, w_gate_up, w_down;  // boxes of 64 columns and the instructions' box_rows
   BlockMap old_k, old_v;                   // boxes of 64 columns and 32 rows
-  u64 instructions;                        // [SMs, block_most_instructions]
-  u64 counts;                              // of instructions, int by SM
-  u64 goals;                               // int by counter
+  // Operands of the four products: boxes of all rows and of a slice's columns.
+  BlockMap x_slice, attn_slice, h_slice, act_slice;
+  u64 instructions;  // [SMs, block_most_instructions]
+  u64 counts;        // of instructions, int by SM
+  u64 goals;         // int by counter
   // int [2, counters]. A counter begins at minus its goal, so that it is complete from 0 on.
   // Launches take turns with the two sets, and each makes the other one ready for the next launch.
   u64 counters;
@@ -81,8 +84,9 @@ struct BlockArgs {
 
 // Shared memory of a kernel for B sequences, heads of d columns and G queries of a key head. Boxes
 // lie as the copy engine swizzles them: chunk c of 16 bytes in row r of a box stands at c ^ (r mod
-// 8), so that 8 rows of a matrix lie in different banks. Rows of the operand have 16 bytes between
-// them for the same reason.
+// 8), so that 8 rows of a matrix lie in different banks. A slice of the operand is one box: 64
+// columns of all sequences, then the next 64 columns of all of them, swizzled as if all of these
+// were rows of one matrix.
 template <int batch_, int width_, int group_>
 struct BlockShape {
   static constexpr int batch = batch_, width = width_, group = group_;
@@ -91,8 +95,7 @@ struct BlockShape {
   static constexpr int key_boxes = boxes / 2;                     // of keys, and as many of values
   static constexpr int boxes_of_row = width / block_box_columns;  // of a key
   static constexpr int stage_bytes = boxes * block_box_bytes;
-  static constexpr int operand_pitch = 2 * block_slice_columns + 16;
-  static constexpr int operand_bytes = batch * operand_pitch;
+  static constexpr int operand_bytes = batch * 2 * block_slice_columns;
   static constexpr int finisher_rows = ceil_div(batch, block_finishers);  // of one finisher
   // Partial sums of the warps: two areas that take turns, of rows of 32 with 8 between them.
   static constexpr int sum_pitch = block_tile_rows + 8;
@@ -107,6 +110,11 @@ struct BlockShape {
   static_assert(keys / block_box_keys * boxes_of_row == key_boxes);
   static_assert(group * width * block_consumers + 16 * block_consumers <= 2 * area_floats,
                 "partial softmaxes of all warps fit where sums lie");
+
+  // Where 16 bytes of a slice of the operand lie: chunk c of sequence m's columns 64 · box onward.
+  static FUSELINE_HD constexpr u32 operand_place(int box, int m, int c) {
+    return swizzle<2 * block_box_columns>(static_cast<u32>(box * batch + m), static_cast<u32>(c));
+  }
 };
 
 }  // namespace fuseline::gpu

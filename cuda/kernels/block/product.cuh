@@ -19,15 +19,14 @@ FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand,
                                     int lane) {
   constexpr int tiles = block_tile_rows / 8;
   const int row = lane % 8, chunk = warp % 2 * 4 + lane / 8;  // of 16 bytes in a box's row
-  const u32 a_at = operand + static_cast<u32>(min_of(row, Shape::batch - 1) * Shape::operand_pitch +
-                                              lane / 8 * 16 + 64 * warp);
   const u32 w_at =
       stage + static_cast<u32>(warp / 2 * block_box_bytes + row * 128 + (chunk ^ row) * 16);
   FUSELINE_UNROLL
   for (int i = 0; i < block_slice_columns / (32 * block_consumers); ++i) {
     if (32 * (warp + block_consumers * i) >= n) break;
     u32 a[4], w[tiles][4];
-    ldmatrix_x4(a, a_at + static_cast<u32>(64 * block_consumers * i));
+    ldmatrix_x4(a, operand + Shape::operand_place(warp / 2 + block_consumers / 2 * i,
+                                                  min_of(row, Shape::batch - 1), chunk));
     FUSELINE_UNROLL
     for (int t = 0; t < tiles; ++t)
       ldmatrix_x4(w[t],

@@ -75,7 +75,7 @@ struct BlockArgs {
   int sums_groups;                                // groups of 128 columns of h and y
   int sums;                                       // slots of sums of squares
   u64 first_sum;                                  // int [groups + 1]
-  u64 h_sums, y_sums;                             // float [slots, B]
+  u64 h_sums, y_sums;                             // float [B, slots]: every SM reads whole rows
   u64 partial, partial_weight;                    // float [slots, G, d] and float [slots, G, 2]
   u64 cos, sin;                                   // bf16 [d]
   BlockMatrix x, q, k, v, attn, h, act, y;        // bf16

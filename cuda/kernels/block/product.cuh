@@ -153,9 +153,9 @@ struct ProductEnd {
       first += __shfl_xor_sync(0xffffffffU, first, step);
       second += __shfl_xor_sync(0xffffffffU, second, step);
     }
-    float* slots = reinterpret_cast<float*>(sums) + in.slot * Shape::batch + m;
+    float* slots = reinterpret_cast<float*>(sums) + m * args.sums + in.slot;
     if (lane == 0) slots[0] = first;
-    if (lane == 1 && cut < in.count) slots[Shape::batch] = second;
+    if (lane == 1 && cut < in.count) slots[1] = second;
   }
 };
 

@@ -10,7 +10,7 @@ namespace fuseline::gpu {
 // A warp's loads of one row's sums of squares, first asked for and added later. They are added in
 // the same order wherever the factor is computed.
 struct NormSums {
-  static constexpr int at_once = 8;  // of a lane
+  static constexpr int at_once = 10;  // of a lane: all sums of up to 320, as most blocks have
   float first[at_once];
   const float* from = nullptr;
   int count = 0;

@@ -174,12 +174,18 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
   }
 }
 
-// The copy engine reads a map from memory when it first needs it. Operands are waited for, so their
-// maps are read ahead.
-FUSELINE_DEVICE void prefetch_operand_maps(const BlockArgs& args) {
+// The copy engine reads a map from memory when it first needs it. Here it reads all of them while
+// the thread block waits for its instructions.
+FUSELINE_DEVICE void prefetch_maps(const BlockArgs& args) {
+  tma_prefetch_map(map_of(args.w_qkv));
   tma_prefetch_map(map_of(args.x_slice));
+  tma_prefetch_map(map_of(args.old_k));
+  tma_prefetch_map(map_of(args.old_v));
+  tma_prefetch_map(map_of(args.w_o));
   tma_prefetch_map(map_of(args.attn_slice));
+  tma_prefetch_map(map_of(args.w_gate_up));
   tma_prefetch_map(map_of(args.h_slice));
+  tma_prefetch_map(map_of(args.w_down));
   tma_prefetch_map(map_of(args.act_slice));
 }
 

@@ -15,22 +15,20 @@ namespace fuseline::gpu {
 // The share of one warp in a slice of n columns: 32 of every 256. All matrices of a step are loaded
 // ahead of its products. Rows that a tile does not have are products too, and nobody takes them.
 template <class Shape>
-FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int n, int warp,
-                                    int lane) {
+FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int box_rows,
+                                    int n, int warp, int lane) {
   constexpr int tiles = block_tile_rows / 8;
   const int row = lane % 8, chunk = warp % 2 * 4 + lane / 8;  // of 16 bytes in a box's row
-  const u32 w_at =
-      stage + static_cast<u32>(warp / 2 * block_box_bytes + row * 128 + (chunk ^ row) * 16);
   FUSELINE_UNROLL
   for (int i = 0; i < block_slice_columns / (32 * block_consumers); ++i) {
     if (32 * (warp + block_consumers * i) >= n) break;
+    const int group = warp / 2 + block_consumers / 2 * i;
     u32 a[4], w[tiles][4];
-    ldmatrix_x4(a, operand + Shape::operand_place(warp / 2 + block_consumers / 2 * i,
-                                                  min_of(row, Shape::batch - 1), chunk));
+    ldmatrix_x4(a,
+                operand + slice_place(Shape::batch, group, min_of(row, Shape::batch - 1), chunk));
+    const u32 w_at = stage + slice_place(box_rows, group, row, chunk);
     FUSELINE_UNROLL
-    for (int t = 0; t < tiles; ++t)
-      ldmatrix_x4(w[t],
-                  w_at + static_cast<u32>(block_consumers / 2 * block_box_bytes * i + 8 * t * 128));
+    for (int t = 0; t < tiles; ++t) ldmatrix_x4(w[t], w_at + static_cast<u32>(8 * t * 128));
     const u32 low[4] = {a[0], 0, a[1], 0}, high[4] = {a[2], 0, a[3], 0};
     FUSELINE_UNROLL
     for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], low, w[t][0], w[t][1]);
@@ -198,7 +196,7 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
   for (int at = 0; at < columns; at += block_slice_columns) {
     ring.wait_until_full(place.stage, place.phase);
     if (at == 0 && record != nullptr) record[1] = nanoseconds();
-    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage),
+    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage), in.box_rows,
                           min_of(block_slice_columns, columns - at), warp, lane);
     __syncwarp();
     if (lane == 0) mbarrier_arrive(ring.empty(place.stage));

@@ -126,12 +126,18 @@ FUSELINE_DEVICE const TmaMap& map_of(const BlockMap& map) {
 FUSELINE_DEVICE void load_box(u32 to, const BlockMap& map, int column, int row, u32 barrier) {
   tma_load(to, map_of(map), column, row, barrier);
 }
+// 512 columns from `column`, a multiple of 64, onward, of as many rows as the map's box has.
+// Columns behind the matrix's last 64 are zeros, and they count as bytes too.
+FUSELINE_DEVICE void load_slice(u32 to, const BlockMap& map, int column, int row, u32 barrier) {
+  tma_load(to, map_of(map), 0, row, column / block_box_columns, 0, barrier);
+}
 
 // Few slices are under way at once: what arrives at an SM arrives in the order in which it was
 // asked for, so that a counter or an operand that is asked for now comes behind all boxes that are
-// under way. A box a lane. The copy engine takes tens of nanoseconds for every copy that it is
-// given, so few large ones keep it ahead. Rows behind the matrix are zeros; rows behind an
-// instruction's own are somebody else's, and nobody uses them.
+// under way. The copy engine takes tens of nanoseconds for every copy that it is given, so few
+// large ones keep it ahead: one for a slice of weights, a box a lane for keys and values. Rows
+// behind the matrix are zeros; rows behind an instruction's own are somebody else's, and nobody
+// uses them.
 template <class Shape>
 FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring,
                                   const BlockInstruction* list, int count) {
@@ -142,10 +148,9 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
     const BlockInstruction& in = list[s.i];
     const int n = s.length();
     const bool product = is_product(in.step);
-    const int row_boxes = product ? 1 : ceil_div(n, block_box_keys);
-    const int boxes =
-        product ? ceil_div(n, block_box_columns) : 2 * Shape::boxes_of_row * row_boxes;
-    const int box_rows = product ? in.box_rows : block_box_keys;
+    const int row_boxes = ceil_div(n, block_box_keys);
+    const int bytes = product ? 2 * block_slice_columns * in.box_rows
+                              : 2 * Shape::boxes_of_row * row_boxes * block_box_bytes;
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
     if (under_way == block_under_way) {
       mbarrier_wait(ring.boxes_full(oldest.stage), oldest.phase);
@@ -155,12 +160,10 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
     }
     const u32 full = ring.boxes_full(place.stage);
     const u32 to = ring.stage(place.stage) + static_cast<u32>(lane * block_box_bytes);
-    if (lane == 0)
-      mbarrier_arrive_expect(full, static_cast<u32>(boxes * box_rows * 2 * block_box_columns));
+    if (lane == 0) mbarrier_arrive_expect(full, static_cast<u32>(bytes));
     __syncwarp();
     if (product) {
-      if (lane < boxes)
-        load_box(to, weight_of(args, in.step), s.at + lane * block_box_columns, in.begin, full);
+      if (lane == 0) load_slice(to, weight_of(args, in.step), s.at, in.begin, full);
     } else if (lane < Shape::boxes) {
       const int box = lane % Shape::key_boxes;
       const int row_box = box / Shape::boxes_of_row, column_box = box % Shape::boxes_of_row;
@@ -190,8 +193,7 @@ FUSELINE_DEVICE void prefetch_maps(const BlockArgs& args) {
 }
 
 // One copy a slice for all sequences: with a copy for each of eight, the engine would be as busy
-// with operands as with weights, which wait behind them. Columns behind the operand's last 64 are
-// zeros, and they count as bytes too.
+// with operands as with weights, which wait behind them.
 template <class Shape>
 FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& counters,
                                    const Ring<Shape>& ring, const BlockInstruction* list,
@@ -225,8 +227,7 @@ FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& c
       }
       if (lane == 0) {
         mbarrier_arrive_expect(full, static_cast<u32>(Shape::operand_bytes));
-        tma_load(ring.operand(place.stage), map_of(operand_of(args, in.step)), 0, 0,
-                 s.at / block_box_columns, 0, full);
+        load_slice(ring.operand(place.stage), operand_of(args, in.step), s.at, 0, full);
       }
     }
     place.advance();

@@ -171,8 +171,9 @@ struct TensorMapShape {
   int swizzle = 128;               // bytes: 0, 32, 64, 128
   int l2_promotion = 256;          // bytes that L2 fetches at once: 0, 64, 128, 256
   // Many such matrices: `beside` of them beside_bytes apart, `stacked` times stacked_bytes apart,
-  // multiples of 16. beside = 0: one.
+  // multiples of 16. beside = 0: one. One copy moves the boxes of `box_beside` neighbours.
   std::int64_t beside = 0, beside_bytes = 0;
+  int box_beside = 1;
   std::int64_t stacked = 1, stacked_bytes = 0;
 };
 

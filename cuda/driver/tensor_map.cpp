@@ -33,7 +33,8 @@ TensorMap Device::tensor_map(const TensorMapShape& shape) const {
                                              static_cast<cuuint64_t>(shape.beside_bytes),
                                              static_cast<cuuint64_t>(shape.stacked_bytes)};
   const std::array<cuuint32_t, 4> box = {static_cast<cuuint32_t>(shape.box_cols),
-                                         static_cast<cuuint32_t>(shape.box_rows), 1, 1};
+                                         static_cast<cuuint32_t>(shape.box_rows),
+                                         static_cast<cuuint32_t>(shape.box_beside), 1};
   const std::array<cuuint32_t, 4> steps = {1, 1, 1, 1};
   const unsigned rank = shape.beside > 0 ? 4 : shape.rows > 0 ? 2 : 1;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as numbers

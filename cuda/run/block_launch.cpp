@@ -56,6 +56,13 @@ gpu::BlockInstruction device_form(const BlockInstructions& all, const Instructio
   return d;
 }
 
+gpu::BlockMap device_form(const TensorMap& made) {
+  gpu::BlockMap map{};
+  static_assert(sizeof map == sizeof made);
+  std::memcpy(&map, &made, sizeof map);
+  return map;
+}
+
 class Preparing {
  public:
   Preparing(const LaunchContext& context, const BlockInstructions& all)
@@ -102,6 +109,10 @@ class Preparing {
     a.w_down = weight_map(b.w_down, Step::down);
     a.old_k = map(b.k, gpu::block_box_keys);
     a.old_v = map(b.v, gpu::block_box_keys);
+    a.x_slice = slice_map(b.x, b.batch);
+    a.attn_slice = slice_map(b.attn, b.batch);
+    a.h_slice = slice_map(b.h, b.batch);
+    a.act_slice = slice_map(b.act, b.batch);
     a.x_stats = matrix(b.x_stats);
     a.h_stats = matrix(b.h_stats);
     a.y_stats = matrix(b.y_stats);
@@ -169,20 +180,39 @@ class Preparing {
   }
   [[nodiscard]] gpu::BlockMatrix matrix(const Operand& o) const {
     const GpuMatrix m = context_.tensors.matrix(o);
-    FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 4 == 0, "rows that bulk copies take");
+    FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 4 == 0, "rows of whole words");
     return {m.address, m.leading()};
   }
 
   [[nodiscard]] gpu::BlockMap map(const Operand& o, std::int64_t box_rows) const {
-    const TensorMap made = map_of(context_.device, context_.tensors.matrix(o), narrow(box_rows),
-                                  gpu::block_box_columns, 128);
-    gpu::BlockMap map{};
-    static_assert(sizeof map == sizeof made);
-    std::memcpy(&map, &made, sizeof map);
-    return map;
+    return device_form(map_of(context_.device, context_.tensors.matrix(o), narrow(box_rows),
+                              gpu::block_box_columns, 128));
+  }
+  // Boxes of 64 columns that lie beside each other, so that one copy brings a slice of so many
+  // rows. Half of the last 64 columns may lie behind a row: nobody multiplies them, and behind the
+  // last row tensors have room for them.
+  [[nodiscard]] gpu::BlockMap slice_map(const Operand& o, std::int64_t rows) const {
+    constexpr std::int64_t columns = gpu::block_box_columns;
+    const GpuMatrix m = context_.tensors.matrix(o);
+    const std::int64_t box_bytes = columns * size_of(m.type);
+    FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 16 == 0,
+                    "the copy engine moves rows that start at multiples of 16 bytes");
+    return device_form(
+        context_.device.tensor_map({.type = tensor_type(m.type),
+                                    .address = m.address,
+                                    .rows = m.rows,
+                                    .cols = columns,
+                                    .row_bytes = m.row_bytes,
+                                    .box_rows = narrow(rows),
+                                    .box_cols = gpu::block_box_columns,
+                                    .swizzle = narrow(box_bytes),
+                                    .beside = ceil_div(m.cols, columns),
+                                    .beside_bytes = box_bytes,
+                                    .box_beside = gpu::block_slice_columns / gpu::block_box_columns,
+                                    .stacked_bytes = m.rows * m.row_bytes}));
   }
   [[nodiscard]] gpu::BlockMap weight_map(const Operand& o, Step step) const {
-    return map(o, most_rows(all_, step));
+    return slice_map(o, most_rows(all_, step));
   }
 
   const LaunchContext& context_;

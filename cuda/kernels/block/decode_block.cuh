@@ -103,6 +103,7 @@ FUSELINE_DEVICE void decode_block(const BlockArgs& args) {
                  static_cast<int>(blockIdx.x) * words + thread);
   const int count = __ldg(reinterpret_cast<const int*>(args.counts) + blockIdx.x);
   if (thread == block_threads - 1) *set_here = set_of_launch(args);
+  if (thread == block_threads - 32) prefetch_maps(args);
   if (thread == 0) {
     for (int s = 0; s < Shape::stages; ++s) {
       mbarrier_init(ring.boxes_full(s), 1);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../host_device.cuh"
+#include "../swizzle.cuh"
 
 namespace fuseline::gpu {
 
@@ -28,7 +29,7 @@ struct alignas(16) BlockInstruction {
   int operand_first, operand_count, operand_columns;
   int waits[3];
   int adds[2];
-  int box_rows;  // products: rows of a copied box of weights
+  int box_rows;  // products: rows of a slice of weights, at least `count`
   int unused;
 };
 
@@ -44,9 +45,9 @@ struct BlockMatrix {
 constexpr int block_tile_rows = 32;         // most rows of weights that an instruction has
 constexpr int block_slice_columns = 512;    // of weights and operand in a stage of the ring
 constexpr int block_slice_elements = 8192;  // of keys in a stage
-constexpr int block_box_columns = 64;       // of a box that one copy brings, 128 bytes
+constexpr int block_box_columns = 64;       // that lie together in a stage, 128 bytes
 constexpr int block_box_keys = 32;          // rows of a box of keys or values
-constexpr int block_box_bytes = 4096;       // from box to box in a stage
+constexpr int block_box_bytes = 4096;       // of such a box
 constexpr int block_most_instructions = 40;
 constexpr int block_consumers = 8;  // warps
 constexpr int block_finishers = 2;  // warps that end products
@@ -55,11 +56,13 @@ constexpr int block_under_way = 2;  // stages that an SM has asked for and not g
 constexpr int block_most_waits = 32;
 
 struct BlockArgs {
-  BlockMap w_qkv, w_o, w_gate_up, w_down;  // boxes of 64 columns and the instructions' box_rows
-  BlockMap old_k, old_v;                   // boxes of 64 columns and 32 rows
-  u64 instructions;                        // [SMs, block_most_instructions]
-  u64 counts;                              // of instructions, int by SM
-  u64 goals;                               // int by counter
+  // Of the four products: boxes of a slice's columns and the instructions' box_rows, or all rows.
+  BlockMap w_qkv, w_o, w_gate_up, w_down;
+  BlockMap x_slice, attn_slice, h_slice, act_slice;
+  BlockMap old_k, old_v;  // boxes of 64 columns and 32 rows
+  u64 instructions;       // [SMs, block_most_instructions]
+  u64 counts;             // of instructions, int by SM
+  u64 goals;              // int by counter
   // int [2, counters]. A counter begins at minus its goal, so that it is complete from 0 on.
   // Launches take turns with the two sets, and each makes the other one ready for the next launch.
   u64 counters;
@@ -72,27 +75,32 @@ struct BlockArgs {
   int sums_groups;                                // groups of 128 columns of h and y
   int sums;                                       // slots of sums of squares
   u64 first_sum;                                  // int [groups + 1]
-  u64 h_sums, y_sums;                             // float [slots, B]
+  u64 h_sums, y_sums;                             // float [B, slots]: every SM reads whole rows
   u64 partial, partial_weight;                    // float [slots, G, d] and float [slots, G, 2]
   u64 cos, sin;                                   // bf16 [d]
   BlockMatrix x, q, k, v, attn, h, act, y;        // bf16
   BlockMatrix x_stats, h_stats, y_stats, r1, r2;  // fp32
 };
 
+// Where 16 bytes of a slice of weights or of the operand lie: chunk c of row r's columns 64 · group
+// onward. One copy brings a slice of so many rows: 64 columns of all of them, then the next 64
+// columns of all of them, swizzled as if all of these were rows of one matrix.
+FUSELINE_HD constexpr u32 slice_place(int rows, int group, int r, int c) {
+  return swizzle<2 * block_box_columns>(static_cast<u32>(group * rows + r), static_cast<u32>(c));
+}
+
 // Shared memory of a kernel for B sequences, heads of d columns and G queries of a key head. Boxes
 // lie as the copy engine swizzles them: chunk c of 16 bytes in row r of a box stands at c ^ (r mod
-// 8), so that 8 rows of a matrix lie in different banks. Rows of the operand have 16 bytes between
-// them for the same reason.
+// 8), so that 8 rows of a matrix lie in different banks.
 template <int batch_, int width_, int group_>
 struct BlockShape {
   static constexpr int batch = batch_, width = width_, group = group_;
   static constexpr int keys = block_slice_elements / width;
-  static constexpr int boxes = block_slice_columns / block_box_columns;  // of weights in a stage
-  static constexpr int key_boxes = boxes / 2;                     // of keys, and as many of values
+  static constexpr int key_boxes = 2 * block_slice_elements / block_box_bytes;  // in a stage
+  static constexpr int boxes = 2 * key_boxes;                     // of keys and values in a stage
   static constexpr int boxes_of_row = width / block_box_columns;  // of a key
-  static constexpr int stage_bytes = boxes * block_box_bytes;
-  static constexpr int operand_pitch = 2 * block_slice_columns + 16;
-  static constexpr int operand_bytes = batch * operand_pitch;
+  static constexpr int stage_bytes = 2 * block_tile_rows * block_slice_columns;
+  static constexpr int operand_bytes = batch * 2 * block_slice_columns;
   static constexpr int finisher_rows = ceil_div(batch, block_finishers);  // of one finisher
   // Partial sums of the warps: two areas that take turns, of rows of 32 with 8 between them.
   static constexpr int sum_pitch = block_tile_rows + 8;
@@ -107,6 +115,7 @@ struct BlockShape {
   static_assert(keys / block_box_keys * boxes_of_row == key_boxes);
   static_assert(group * width * block_consumers + 16 * block_consumers <= 2 * area_floats,
                 "partial softmaxes of all warps fit where sums lie");
+  static_assert(boxes * block_box_bytes == stage_bytes);
 };
 
 }  // namespace fuseline::gpu

@@ -10,20 +10,20 @@ namespace fuseline::gpu {
 // A warp's loads of one row's sums of squares, first asked for and added later. They are added in
 // the same order wherever the factor is computed.
 struct NormSums {
-  static constexpr int at_once = 8;  // of a lane
+  static constexpr int at_once = 10;  // of a lane: all sums of up to 320, as most blocks have
   float first[at_once];
   const float* from = nullptr;
-  int pitch = 0, count = 0;  // floats from sum to sum; sums
+  int count = 0;
 
   template <class Shape>
   FUSELINE_DEVICE void load(const BlockArgs& args, BlockStep step, int m, int lane) {
     const bool entry = step == BlockStep::qkv || step == BlockStep::finish_norm1;
-    from = entry ? floats(args.x_stats, m) : reinterpret_cast<const float*>(args.h_sums) + m;
-    pitch = entry ? 1 : Shape::batch;
+    from = entry ? floats(args.x_stats, m)
+                 : reinterpret_cast<const float*>(args.h_sums) + m * args.sums;
     count = entry ? args.sums_groups : args.sums;
     FUSELINE_UNROLL
     for (int i = 0; i < at_once; ++i)
-      first[i] = lane + 32 * i < count ? __ldcg(from + (lane + 32 * i) * pitch) : 0.0F;
+      first[i] = lane + 32 * i < count ? __ldcg(from + lane + 32 * i) : 0.0F;
   }
   // 1 / sqrt(mean of squares + eps).
   FUSELINE_DEVICE float factor(const BlockArgs& args, BlockStep step) const {
@@ -33,7 +33,7 @@ struct NormSums {
     for (int i = 0; i < at_once; ++i) total += first[i];
     FUSELINE_NO_UNROLL
     for (int s = static_cast<int>(threadIdx.x % 32) + 32 * at_once; s < count; s += 32)
-      total += __ldcg(from + s * pitch);
+      total += __ldcg(from + s);
     FUSELINE_UNROLL
     for (int lanes = 16; lanes > 0; lanes /= 2) total += __shfl_xor_sync(0xffffffffU, total, lanes);
     return 1 / sqrtf(total / static_cast<float>(args.model) + (entry ? args.eps1 : args.eps2));
@@ -81,9 +81,9 @@ struct NormFactors {
   }
 };
 
-// Sums of squares of a finisher's rows of h, or of y, by groups of columns. The rows' loads are under
-// way together: one row after the other, the last SM of a block waits for L2 as often as it has
-// rows, and the next launch waits for it.
+// Sums of squares of a finisher's rows of h, or of y, by groups of columns. The rows' loads are
+// under way together: one row after the other, the last SM of a block waits for L2 as often as it
+// has rows, and the next launch waits for it.
 template <class Shape>
 FUSELINE_DEVICE void store_stats(const BlockArgs& args, bool second, int finisher, int lane) {
   constexpr int rows = Shape::finisher_rows;
@@ -103,9 +103,8 @@ FUSELINE_DEVICE void store_stats(const BlockArgs& args, bool second, int finishe
         const int m = row_of_finisher(finisher, r);
         FUSELINE_UNROLL
         for (int i = 0; i < at_once; ++i)
-          several[r][i] = m < Shape::batch && s + i < behind
-                              ? __ldcg(sums + (s + i) * Shape::batch + m)
-                              : 0.0F;
+          several[r][i] =
+              m < Shape::batch && s + i < behind ? __ldcg(sums + m * args.sums + s + i) : 0.0F;
       }
       FUSELINE_UNROLL
       for (int r = 0; r < rows; ++r) FUSELINE_UNROLL

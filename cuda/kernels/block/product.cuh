@@ -15,23 +15,20 @@ namespace fuseline::gpu {
 // The share of one warp in a slice of n columns: 32 of every 256. All matrices of a step are loaded
 // ahead of its products. Rows that a tile does not have are products too, and nobody takes them.
 template <class Shape>
-FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int n, int warp,
-                                    int lane) {
+FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int box_rows,
+                                    int n, int warp, int lane) {
   constexpr int tiles = block_tile_rows / 8;
   const int row = lane % 8, chunk = warp % 2 * 4 + lane / 8;  // of 16 bytes in a box's row
-  const u32 a_at = operand + static_cast<u32>(min_of(row, Shape::batch - 1) * Shape::operand_pitch +
-                                              lane / 8 * 16 + 64 * warp);
-  const u32 w_at =
-      stage + static_cast<u32>(warp / 2 * block_box_bytes + row * 128 + (chunk ^ row) * 16);
   FUSELINE_UNROLL
   for (int i = 0; i < block_slice_columns / (32 * block_consumers); ++i) {
     if (32 * (warp + block_consumers * i) >= n) break;
+    const int group = warp / 2 + block_consumers / 2 * i;
     u32 a[4], w[tiles][4];
-    ldmatrix_x4(a, a_at + static_cast<u32>(64 * block_consumers * i));
+    ldmatrix_x4(a,
+                operand + slice_place(Shape::batch, group, min_of(row, Shape::batch - 1), chunk));
+    const u32 w_at = stage + slice_place(box_rows, group, row, chunk);
     FUSELINE_UNROLL
-    for (int t = 0; t < tiles; ++t)
-      ldmatrix_x4(w[t],
-                  w_at + static_cast<u32>(block_consumers / 2 * block_box_bytes * i + 8 * t * 128));
+    for (int t = 0; t < tiles; ++t) ldmatrix_x4(w[t], w_at + static_cast<u32>(8 * t * 128));
     const u32 low[4] = {a[0], 0, a[1], 0}, high[4] = {a[2], 0, a[3], 0};
     FUSELINE_UNROLL
     for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], low, w[t][0], w[t][1]);
@@ -81,12 +78,15 @@ struct SumAreas {
   }
 };
 
-// Of row m of the result a finisher's lane has column `lane` of the tile: it ends the program.
+// Of every row m of a finisher its lane has column `lane` of the tile: it ends the program. A
+// step's rows end together, so that the exchanges between lanes of one row pass beside those of the
+// others.
 template <class Shape>
 struct ProductEnd {
+  static constexpr int rows = Shape::finisher_rows;
   const BlockArgs& args;
   const BlockInstruction& in;
-  int lane;
+  int finisher, lane;
 
   struct Early {  // loaded ahead of the sums: cos and sin, or the residual
     float first = 0, second = 0;
@@ -108,55 +108,79 @@ struct ProductEnd {
     }
     return e;
   }
-  FUSELINE_DEVICE void end(int m, float sum, float norm, const Early& e) const {
+  FUSELINE_DEVICE void end(const float (&sums)[rows], const NormFactors<Shape>& norms,
+                           const Early (&early)[rows]) const {
     const auto step = static_cast<BlockStep>(in.step);
-    if (step == BlockStep::qkv) qkv(m, sum * norm, e);
-    if (step == BlockStep::gate_up) gate_up(m, sum * norm);
-    if (step == BlockStep::out) with_residual(m, sum + e.first, args.h, args.h_sums);
-    if (step == BlockStep::down) with_residual(m, sum + e.first, args.y, args.y_sums);
+    if (step == BlockStep::qkv || step == BlockStep::gate_up) {
+      float values[rows] = {}, others[rows] = {};  // of a pair of columns
+      for_rows([&](int i, int) { values[i] = sums[i] * norms.of(step, i); });
+      for_rows([&](int i, int) { others[i] = __shfl_xor_sync(0xffffffffU, values[i], 1); });
+      if (mine() && step == BlockStep::qkv) qkv(values, others, early);
+      if (mine() && step == BlockStep::gate_up && lane % 2 == 0) gate_up(values, others);
+    }
+    if (step == BlockStep::out) with_residual(sums, early, args.h, args.h_sums);
+    if (step == BlockStep::down) with_residual(sums, early, args.y, args.y_sums);
+  }
+  template <class F>
+  FUSELINE_DEVICE void for_rows(const F& f) const {
+    FUSELINE_UNROLL
+    for (int i = 0; i < rows; ++i)
+      if (const int m = row_of_finisher(finisher, i); m < Shape::batch) f(i, m);
   }
 
  private:
   [[nodiscard]] FUSELINE_DEVICE bool mine() const { return lane < in.count; }
   [[nodiscard]] FUSELINE_DEVICE int row() const { return in.begin + lane; }
 
-  FUSELINE_DEVICE void qkv(int m, float value, const Early& e) const {
+  // Pairs of columns of queries and keys are rotated, values are stored as they are.
+  FUSELINE_DEVICE void qkv(const float (&values)[rows], const float (&others)[rows],
+                           const Early (&early)[rows]) const {
     const int kv = args.kv_heads * Shape::width, q = kv * Shape::group;
-    const float other = __shfl_xor_sync(0xffffffffU, value, 1);
-    if (!mine()) return;
-    const long long key = static_cast<long long>(m + 1) * args.context - 1;
-    if (row() >= q + kv) {
-      writable(args.v, key)[row() - q - kv] = from_float<bf16>(value);
-      return;
-    }
-    const bf16 turned =
-        from_float<bf16>(value * e.first + (lane % 2 == 0 ? -other : other) * e.second);
-    if (row() < q)
-      writable(args.q, m)[row()] = turned;
-    else
-      writable(args.k, key)[row() - q] = turned;
+    for_rows([&](int i, int m) {
+      const long long key = static_cast<long long>(m + 1) * args.context - 1;
+      if (row() >= q + kv) {
+        writable(args.v, key)[row() - q - kv] = from_float<bf16>(values[i]);
+        return;
+      }
+      const bf16 turned = from_float<bf16>(
+          values[i] * early[i].first + (lane % 2 == 0 ? -others[i] : others[i]) * early[i].second);
+      if (row() < q)
+        writable(args.q, m)[row()] = turned;
+      else
+        writable(args.k, key)[row() - q] = turned;
+    });
   }
 
-  FUSELINE_DEVICE void gate_up(int m, float value) const {
-    const float up = __shfl_xor_sync(0xffffffffU, value, 1);
-    if (mine() && lane % 2 == 0)
-      writable(args.act, m)[row() / 2] = from_float<bf16>(value / (1 + __expf(-value)) * up);
+  // Even columns are gates, the next ones their ups.
+  FUSELINE_DEVICE void gate_up(const float (&gates)[rows], const float (&ups)[rows]) const {
+    for_rows([&](int i, int m) {
+      writable(args.act, m)[row() / 2] =
+          from_float<bf16>(gates[i] / (1 + __expf(-gates[i])) * ups[i]);
+    });
   }
 
   // out and down: plus the residual, and sums of squares by groups of 128 columns.
-  FUSELINE_DEVICE void with_residual(int m, float sum, const BlockMatrix& to, u64 sums) const {
-    const float value = mine() ? sum : 0.0F;
-    if (mine()) writable(to, m)[row()] = from_float<bf16>(value);
+  FUSELINE_DEVICE void with_residual(const float (&sums)[rows], const Early (&early)[rows],
+                                     const BlockMatrix& to, u64 squares) const {
     const int cut = 128 - in.begin % 128;
-    float first = lane < cut ? value * value : 0.0F, second = lane < cut ? 0.0F : value * value;
+    float first[rows] = {}, second[rows] = {};
+    for_rows([&](int i, int m) {
+      const float value = mine() ? sums[i] + early[i].first : 0.0F;
+      if (mine()) writable(to, m)[row()] = from_float<bf16>(value);
+      first[i] = lane < cut ? value * value : 0.0F;
+      second[i] = lane < cut ? 0.0F : value * value;
+    });
     FUSELINE_UNROLL
-    for (int step = 16; step > 0; step /= 2) {
-      first += __shfl_xor_sync(0xffffffffU, first, step);
-      second += __shfl_xor_sync(0xffffffffU, second, step);
-    }
-    float* slots = reinterpret_cast<float*>(sums) + in.slot * Shape::batch + m;
-    if (lane == 0) slots[0] = first;
-    if (lane == 1 && cut < in.count) slots[Shape::batch] = second;
+    for (int step = 16; step > 0; step /= 2)
+      for_rows([&](int i, int) {
+        first[i] += __shfl_xor_sync(0xffffffffU, first[i], step);
+        second[i] += __shfl_xor_sync(0xffffffffU, second[i], step);
+      });
+    for_rows([&](int i, int m) {
+      float* slots = reinterpret_cast<float*>(squares) + m * args.sums + in.slot;
+      if (lane == 0) slots[0] = first[i];
+      if (lane == 1 && cut < in.count) slots[1] = second[i];
+    });
   }
 };
 
@@ -172,7 +196,7 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
   for (int at = 0; at < columns; at += block_slice_columns) {
     ring.wait_until_full(place.stage, place.phase);
     if (at == 0 && record != nullptr) record[1] = nanoseconds();
-    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage),
+    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage), in.box_rows,
                           min_of(block_slice_columns, columns - at), warp, lane);
     __syncwarp();
     if (lane == 0) mbarrier_arrive(ring.empty(place.stage));
@@ -196,31 +220,23 @@ FUSELINE_DEVICE void finish_product(const BlockArgs& args, const BlockCounters& 
                                     NormFactors<Shape>& norms, int finisher, u64* record) {
   constexpr int rows = Shape::finisher_rows;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const ProductEnd<Shape> program{args, in, lane};
+  const ProductEnd<Shape> program{args, in, finisher, lane};
   typename ProductEnd<Shape>::Early early[rows];
-  FUSELINE_UNROLL
-  for (int i = 0; i < rows; ++i)
-    if (const int m = row_of_finisher(finisher, i); m < Shape::batch) early[i] = program.early(m);
+  int ended = 0;
+  program.for_rows([&](int i, int m) {
+    early[i] = program.early(m);
+    ++ended;
+  });
   norms.know(args, counters, in, finisher);
   areas.wait_until_full();
   float sums[rows] = {};
-  FUSELINE_UNROLL
-  for (int i = 0; i < rows; ++i) {
-    const int m = row_of_finisher(finisher, i);
-    if (m >= Shape::batch) break;
+  program.for_rows([&](int i, int m) {
     FUSELINE_UNROLL
     for (int w = 0; w < block_consumers; ++w)
       sums[i] += areas.area()[(w * 8 + m) * Shape::sum_pitch + lane];
-  }
+  });
   areas.give_back();
-  int ended = 0;
-  FUSELINE_UNROLL
-  for (int i = 0; i < rows; ++i) {
-    const int m = row_of_finisher(finisher, i);
-    if (m >= Shape::batch) break;
-    program.end(m, sums[i], norms.of(static_cast<BlockStep>(in.step), i), early[i]);
-    ++ended;
-  }
+  program.end(sums, norms, early);
   __syncwarp();
   if (lane == 0 && ended > 0) {
     counters.add(in, ended);

@@ -10,14 +10,6 @@
 
 namespace fuseline::gpu {
 
-// Bytes that lie behind each other, a multiple of 16.
-FUSELINE_DEVICE void bulk_load(u32 to, const void* from, u32 bytes, u32 barrier) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(to),
-      "l"(from), "r"(bytes), "r"(barrier)
-      : "memory");
-}
 FUSELINE_DEVICE const bf16* elements(const BlockMatrix& m, long long row) {
   return reinterpret_cast<const bf16*>(m.data) + row * m.ld;
 }
@@ -45,11 +37,11 @@ FUSELINE_DEVICE const BlockMap& weight_of(const BlockArgs& a, int step) {
   if (s == BlockStep::out) return a.w_o;
   return s == BlockStep::gate_up ? a.w_gate_up : a.w_down;
 }
-FUSELINE_DEVICE const BlockMatrix& operand_of(const BlockArgs& a, int step) {
+FUSELINE_DEVICE const BlockMap& operand_of(const BlockArgs& a, int step) {
   const auto s = static_cast<BlockStep>(step);
-  if (s == BlockStep::qkv) return a.x;
-  if (s == BlockStep::out) return a.attn;
-  return s == BlockStep::gate_up ? a.h : a.act;
+  if (s == BlockStep::qkv) return a.x_slice;
+  if (s == BlockStep::out) return a.attn_slice;
+  return s == BlockStep::gate_up ? a.h_slice : a.act_slice;
 }
 
 // Stages of boxes, then the operands of all stages. Barriers, 8 bytes each: boxes are there,
@@ -128,15 +120,24 @@ struct Slices {
   }
 };
 
+FUSELINE_DEVICE const TmaMap& map_of(const BlockMap& map) {
+  return reinterpret_cast<const TmaMap&>(map);
+}
 FUSELINE_DEVICE void load_box(u32 to, const BlockMap& map, int column, int row, u32 barrier) {
-  tma_load(to, reinterpret_cast<const TmaMap&>(map), column, row, barrier);
+  tma_load(to, map_of(map), column, row, barrier);
+}
+// 512 columns from `column`, a multiple of 64, onward, of as many rows as the map's box has.
+// Columns behind the matrix's last 64 are zeros, and they count as bytes too.
+FUSELINE_DEVICE void load_slice(u32 to, const BlockMap& map, int column, int row, u32 barrier) {
+  tma_load(to, map_of(map), 0, row, column / block_box_columns, 0, barrier);
 }
 
 // Few slices are under way at once: what arrives at an SM arrives in the order in which it was
 // asked for, so that a counter or an operand that is asked for now comes behind all boxes that are
-// under way. A box a lane. The copy engine takes tens of nanoseconds for every copy that it is
-// given, so few large ones keep it ahead. Rows behind the matrix are zeros; rows behind an
-// instruction's own are somebody else's, and nobody uses them.
+// under way. The copy engine takes tens of nanoseconds for every copy that it is given, so few
+// large ones keep it ahead: one for a slice of weights, a box a lane for keys and values. Rows
+// behind the matrix are zeros; rows behind an instruction's own are somebody else's, and nobody
+// uses them.
 template <class Shape>
 FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring,
                                   const BlockInstruction* list, int count) {
@@ -147,10 +148,9 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
     const BlockInstruction& in = list[s.i];
     const int n = s.length();
     const bool product = is_product(in.step);
-    const int row_boxes = product ? 1 : ceil_div(n, block_box_keys);
-    const int boxes =
-        product ? ceil_div(n, block_box_columns) : 2 * Shape::boxes_of_row * row_boxes;
-    const int box_rows = product ? in.box_rows : block_box_keys;
+    const int row_boxes = ceil_div(n, block_box_keys);
+    const int bytes = product ? 2 * block_slice_columns * in.box_rows
+                              : 2 * Shape::boxes_of_row * row_boxes * block_box_bytes;
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
     if (under_way == block_under_way) {
       mbarrier_wait(ring.boxes_full(oldest.stage), oldest.phase);
@@ -160,12 +160,10 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
     }
     const u32 full = ring.boxes_full(place.stage);
     const u32 to = ring.stage(place.stage) + static_cast<u32>(lane * block_box_bytes);
-    if (lane == 0)
-      mbarrier_arrive_expect(full, static_cast<u32>(boxes * box_rows * 2 * block_box_columns));
+    if (lane == 0) mbarrier_arrive_expect(full, static_cast<u32>(bytes));
     __syncwarp();
     if (product) {
-      if (lane < boxes)
-        load_box(to, weight_of(args, in.step), s.at + lane * block_box_columns, in.begin, full);
+      if (lane == 0) load_slice(to, weight_of(args, in.step), s.at, in.begin, full);
     } else if (lane < Shape::boxes) {
       const int box = lane % Shape::key_boxes;
       const int row_box = box / Shape::boxes_of_row, column_box = box % Shape::boxes_of_row;
@@ -179,6 +177,23 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
   }
 }
 
+// The copy engine reads a map from memory when it first needs it. Here it reads all of them while
+// the thread block waits for its instructions.
+FUSELINE_DEVICE void prefetch_maps(const BlockArgs& args) {
+  tma_prefetch_map(map_of(args.w_qkv));
+  tma_prefetch_map(map_of(args.x_slice));
+  tma_prefetch_map(map_of(args.old_k));
+  tma_prefetch_map(map_of(args.old_v));
+  tma_prefetch_map(map_of(args.w_o));
+  tma_prefetch_map(map_of(args.attn_slice));
+  tma_prefetch_map(map_of(args.w_gate_up));
+  tma_prefetch_map(map_of(args.h_slice));
+  tma_prefetch_map(map_of(args.w_down));
+  tma_prefetch_map(map_of(args.act_slice));
+}
+
+// One copy a slice for all sequences: with a copy for each of eight, the engine would be as busy
+// with operands as with weights, which wait behind them.
 template <class Shape>
 FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& counters,
                                    const Ring<Shape>& ring, const BlockInstruction* list,
@@ -194,11 +209,11 @@ FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& c
     if (!is_product(in.step)) {
       if (lane == 0) mbarrier_arrive(full);
     } else {
-      const int n = s.length();
       if (in.operand_count > 0) {
         if (first != in.operand_first) known = 0;
         first = in.operand_first;
-        const int from = s.at / in.operand_columns, to = (s.at + n - 1) / in.operand_columns;
+        const int from = s.at / in.operand_columns;
+        const int to = (s.at + s.length() - 1) / in.operand_columns;
         const u32 wanted = (0xffffffffU >> (31 - (to - from))) << from;
         Patience patience;
         bool new_ones = false;
@@ -210,11 +225,10 @@ FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& c
         // What others stored by ordinary stores is read by the copy engine.
         if (new_ones) fence_proxies();
       }
-      if (lane == 0) mbarrier_arrive_expect(full, static_cast<u32>(2 * Shape::batch * n));
-      __syncwarp();
-      if (lane < Shape::batch)
-        bulk_load(ring.operand(place.stage) + static_cast<u32>(lane * Shape::operand_pitch),
-                  elements(operand_of(args, in.step), lane) + s.at, static_cast<u32>(2 * n), full);
+      if (lane == 0) {
+        mbarrier_arrive_expect(full, static_cast<u32>(Shape::operand_bytes));
+        load_slice(ring.operand(place.stage), operand_of(args, in.step), s.at, 0, full);
+      }
     }
     place.advance();
   }

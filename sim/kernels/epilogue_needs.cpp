@@ -156,8 +156,7 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
   const std::int64_t registers = accumulators + needs.live_registers;
   if (registers > kTurnedRegisters) return false;
-  if (needs.reduces_columns &&
-      registers + needs.column_sums * kRegistersOfSum > kSummingRegisters)
+  if (needs.reduces_columns && registers + needs.column_sums * kRegistersOfSum > kSummingRegisters)
     return false;
   if (needs.tile_loads > 0 && tile.m > kTallestBox) return false;
   // What a slab loads takes two stages at most.

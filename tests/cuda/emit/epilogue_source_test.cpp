@@ -131,7 +131,9 @@ TEST(EpilogueSource, SumsOverRowsWantTilesOfOneBlock) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "d_gate_up");
   EXPECT_TRUE(source.needs.reduces_columns);
   EXPECT_THAT(source.text, HasSubstr("reduce_cols<Sum>(slab, p.dw_norm2_partials"));
+  EXPECT_TRUE(source.needs.sums_of_any_rows);
   EXPECT_THAT(source.text, HasSubstr("scratch_bytes = 2048,"));
+  EXPECT_THAT(source.text, HasSubstr("column_sums = 1;"));
 }
 
 // Heads of 128 columns: their squares are gathered from all slabs ahead of what uses the sums.

@@ -155,8 +155,8 @@ TEST(GemmSource, TurnedTilesChangeTheOperandsPlaces) {
   EXPECT_FALSE(kernel("scores", tile).config.turned) << "a batch";
 }
 
-// Turned tiles are cut along K where the epilogue only stores, upright ones whatever it does.
-TEST(GemmSource, PlainTurnedTilesAreCutAlongK) {
+// Tiles are cut along K whatever the epilogue does.
+TEST(GemmSource, TurnedTilesAreCutAlongK) {
   const GemmTile turned{.m = 176, .n = 128, .cluster_n = 2, .tail_parts = 5};
   const GemmTile upright{.m = 128, .n = 256, .tail_parts = 5};
   const auto kernel = [](const char* policy, const GemmTile& tile) {
@@ -168,7 +168,7 @@ TEST(GemmSource, PlainTurnedTilesAreCutAlongK) {
   EXPECT_EQ(plain.config.tail_parts, 5);
   EXPECT_THAT(plain.source.text, HasSubstr("128, false, false, false, true, true>;"));
   EXPECT_TRUE(kernel("coda", turned).config.turned);
-  EXPECT_EQ(kernel("coda", turned).config.tail_parts, 1);
+  EXPECT_EQ(kernel("coda", turned).config.tail_parts, 5);
   EXPECT_EQ(kernel("coda", upright).config.tail_parts, 5);
   EXPECT_EQ(kernel("unfused", upright).config.tail_parts, 5);
 }

@@ -55,8 +55,8 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
     store_->compile_ahead(sources, static_cast<int>(std::thread::hardware_concurrency()));
   }
 
-  // Four are turned and whole: the first two have two store buffers for each consumer, the others
-  // one.
+  // Six are turned and whole: of the first four two have two store buffers for each consumer, the
+  // others one. The last ones take what sums down columns, and what loads two operands.
   const std::vector<GemmTile> tiles_ = {{.m = 128, .n = 256, .cluster_m = 2},
                                         {.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
                                         {.m = 128, .n = 128, .tail_parts = 3},
@@ -69,7 +69,10 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
                                         {.m = 272, .n = 128, .cluster_n = 2},
                                         {.m = 128, .n = 64, .tail_parts = 5},
                                         {.m = 96, .n = 256, .cluster_n = 2, .tail_parts = 3},
-                                        {.m = 272, .n = 128, .cluster_n = 2, .tail_parts = 2}};
+                                        {.m = 272, .n = 128, .cluster_n = 2, .tail_parts = 2},
+                                        {.m = 128, .n = 128, .cluster_n = 2},
+                                        {.m = 176, .n = 128, .cluster_n = 2},
+                                        {.m = 208, .n = 128, .cluster_n = 2, .tail_parts = 3}};
 };
 
 TEST_P(SlowGpuGemm, ForwardEqualsTheExecutor) {
@@ -107,6 +110,7 @@ TEST_P(SlowGpuGemm, DecodeInAWindowEqualsTheExecutor) {
 TEST_P(SlowGpuGemm, TrainEqualsTheExecutor) {
   check(test::small_llama(), fuseline::test::train(2, 75));
   check(test::small_gpt(), fuseline::test::train(1, 141));
+  check(test::small_gpt(), fuseline::test::train(3, 143));  // tiles that end within others' blocks
 }
 
 // Groups along K that end within a step, and matrices that lie along K; an expert without rows.

@@ -38,6 +38,42 @@ TEST(EpilogueNeeds, ColumnSumsWantTilesOf128Rows) {
   EXPECT_FALSE(fits(needs, {.m = 64, .n = 128}));
 }
 
+// The sums of a norm's weight are only added up: the sum of a tile may be of any rows.
+TEST(EpilogueNeeds, ColumnSumsThatAreOnlyAddedUpMayBeOfAnyRows) {
+  const Plan plan = make_plan("coda", build_block(load_model("llama2-7b"), test::train(1, 256)));
+  const Program& program = program_of_kernel(plan, "d_gate_up");
+  const GemmTile high{.m = 176, .n = 128, .cluster_n = 2};
+  const EpilogueNeeds needs = epilogue_needs(program, plan.graph);
+  EXPECT_TRUE(needs.sums_of_any_rows);
+  EXPECT_EQ(needs.column_sums, 1);
+  EXPECT_TRUE(fits(needs, high));
+  EXPECT_FALSE(fits(needs, {.m = 112, .n = 128, .cluster_n = 2})) << "more tiles than numbers";
+  EXPECT_FALSE(fits(needs, {.m = 256, .n = 128, .cluster_n = 2})) << "registers";
+  EXPECT_FALSE(fits(needs, {.m = 256, .n = 128})) << "upright";
+  EXPECT_FALSE(fits(epilogue_needs(program), high)) << "who reads the numbers is not known";
+  // Where anybody else reads them, each must be of its 128 rows.
+  Graph other = plan.graph;
+  for (const Primitive& p : program.body)
+    for (const Access& a : p.accesses())
+      if (a.reach == Reach::partials && a.along == Axis::cols) {
+        Op copy = other.op(other.consumers(a.operand.tensor).front());
+        copy.name = "also";
+        copy.kind = other.op(*plan.kernels.front().ops.begin()).kind;
+        other.add_op(copy);
+      }
+  EXPECT_FALSE(epilogue_needs(program, other).sums_of_any_rows);
+}
+
+// A high tile's two boxes of 64 columns lie in two stages of the ring; three would need a third.
+TEST(EpilogueNeeds, WhatASlabOfATurnedTileLoadsTakesTwoStages) {
+  const GemmTile high{.m = 208, .n = 128, .cluster_n = 2};
+  EXPECT_TRUE(fits({.tile_loads = 2}, high));
+  EXPECT_FALSE(fits({.tile_loads = 3}, high));
+  EXPECT_FALSE(fits({.tile_loads = 2}, {.m = 272, .n = 128, .cluster_n = 2}))
+      << "the copy engine's boxes have 256 rows at most";
+  EXPECT_TRUE(fits({.tile_loads = 4}, {.m = 64, .n = 128, .cluster_n = 2}));
+}
+
 // Two consumers have half of the columns each, and threads of another warp have a row's numbers.
 TEST(EpilogueNeeds, OfTurnedTiles) {
   const GemmTile narrow{.m = 272, .n = 128, .cluster_n = 2},

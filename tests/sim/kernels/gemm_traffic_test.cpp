@@ -280,13 +280,33 @@ TEST(GemmTraffic, PartialsOfColumnsAreAddressedByTheTilesColumns) {
                               .of_columns = true,
                               .origins = {}});
   const GemmTile tile{.m = 32, .n = 64};
-  // then each of the five rows of tiles stores one partial of every column of its own.
+  // then of the five rows of tiles the two that have a block's first row store its partials.
   L2Cache cache(Bytes(1 << 24));
   const std::vector<GemmWave> waves = walk(problem, tile, 4, cache);
   EXPECT_EQ(waves.front().block_epilogue, Bytes(32 * 64 * 2 + 64 * 4));
   const GemmRequested requested = requested_bytes(problem, tile);
-  EXPECT_EQ(requested.epilogue[1], Bytes(5 * 256 * 4));
+  EXPECT_EQ(requested.epilogue[1], Bytes(2 * 256 * 4));
   EXPECT_EQ(total(waves).epilogue, requested.epilogue[0] + requested.epilogue[1]);
+}
+
+// Tiles of 160 rows: the second begins in block 1, the third in block 2, and each number is stored
+// once.
+TEST(GemmTraffic, EveryPartialOfAColumnIsStoredOnceByTilesOfAnyHeight) {
+  for (const std::int64_t height : {16, 64, 80, 128, 160, 208, 256, 304}) {
+    for (const std::int64_t m : {1, 127, 128, 129, 904, 1192}) {
+      const std::int64_t blocks = (m + 127) / 128;
+      GemmProblem problem = plain_gemm(m, 256, 64, kA, kB, kOut, kWorkspace);
+      problem.epilogue.push_back({.matrix = {10, 256, blocks, 4},
+                                  .height = 256,
+                                  .width = blocks,
+                                  .store = true,
+                                  .of_columns = true,
+                                  .origins = {}});
+      EXPECT_EQ(requested_bytes(problem, {.m = height, .n = 64}).epilogue[1],
+                Bytes(256 * blocks * 4))
+          << height << " of " << m;
+    }
+  }
 }
 
 TEST(GemmTraffic, BatchedOperandsAreSlicesOfOneMatrix) {

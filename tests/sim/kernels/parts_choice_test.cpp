@@ -75,13 +75,24 @@ TEST(PartsChoice, ARoundThatIsFullIsNotCut) {
             1);
 }
 
-// Where one thread block adds up all parts, the menu ends at eight, and turned tiles have none.
+// Where one thread block adds up all parts, the menu ends at eight.
 TEST(PartsChoice, EpiloguesThatDoMoreHaveFewParts) {
   const Gpu gpu = load_gpu("h100-sxm");
   GemmProblem problem = own_product(120, 696, 27896);
   problem.needs.only_stores = false;
   for (const GemmTile& tile : gpu.architecture->tiles.own)
-    EXPECT_LE(fastest_tail_parts(problem, tile, gpu), tile.turned() ? 1 : 8);
+    EXPECT_LE(fastest_tail_parts(problem, tile, gpu), 8);
+}
+
+// Ten rows of tiles of 240 x 128 fill 66 clusters of two once and a quarter.
+TEST(PartsChoice, TurnedTilesHavePartsWhateverTheirEpilogueDoes) {
+  const Gpu gpu = load_gpu("h200");
+  GemmProblem problem = own_product(1192, 4096, 11008);
+  problem.needs.only_stores = false;
+  const GemmTile tile{.m = 240, .n = 128, .cluster_n = 2, .tail_parts = 32};
+  EXPECT_GT(fastest_tail_parts(problem, tile, gpu), 1);
+  problem.weight = parse_stored_weight("int8", "--weights", "bf16");
+  EXPECT_EQ(most_tail_parts(problem, tile, gpu), 1) << "turned tiles of codes have no code for it";
 }
 
 // Of random sizes the chosen number of parts is predicted fastest of all that there may be.

@@ -51,6 +51,7 @@ class StreamEmitter final : public StreamCode {
 
   StreamBody emit() {
     if (std::holds_alternative<ScanMainloop>(program_.mainloop)) define(0, "y", "place.result()");
+    load_ahead();
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       scopes_.part = scopes_.parts().home[i];
       if (scopes_.part >= 0 && shape_.loop == StreamLoop::rows)
@@ -208,6 +209,28 @@ class StreamEmitter final : public StreamCode {
   }
 
  private:
+  // Short rows of several tensors, each of which has a result of its own, are all loaded first: a
+  // load behind a store would wait for the one before it, because they might be of one tensor.
+  void load_ahead() {
+    constexpr std::size_t kMostLoads = 8;  // of 8 registers at most
+    if (shape_.loop != StreamLoop::rows || shape_.walked || shape_.units > 1) return;
+    const std::vector<Operand> stored = stores(program_);
+    std::vector<Value> loaded;
+    for (const Primitive& p : program_.body) {
+      const std::vector<Value> made = p.defines();
+      if (made.size() != 1 || !p.uses().empty() || value(made.front()).form != Form::tile) continue;
+      const bool stays = std::ranges::all_of(p.accesses(), [&](const Access& a) {
+        return !a.store && std::ranges::none_of(stored, [&](const Operand& to) {
+          return to.tensor == a.operand.tensor;
+        });
+      });
+      if (stays && !p.accesses().empty()) loaded.push_back(made.front());
+    }
+    if (stored.size() < 2 || loaded.size() < 2 || loaded.size() > kMostLoads) return;
+    scopes_.part = -1;
+    for (const Value v : loaded) use(v);
+  }
+
   [[nodiscard]] const StreamValue& value(Value v) const { return values_.at(v); }
   // The program's name without its number, which depends on the tensors' names.
   [[nodiscard]] std::string wanted_name(Value v) const {

@@ -149,12 +149,6 @@ double hidden_epilogue(const WaveTime& t, const GemmWave& wave, const WaveModel&
   return std::min({t.epilogue, std::max(0.0, t.mainloop - busy), of_ring});
 }
 
-// A turned tile's epilogue runs over strips of 64 rows, whole ones.
-std::int64_t epilogue_rows(const GemmTile& tile) {
-  constexpr std::int64_t kStripRows = 64;
-  return tile.turned() ? ceil_div(tile.m, kStripRows) * kStripRows : tile.m;
-}
-
 }  // namespace
 
 WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
@@ -207,7 +201,7 @@ WaveModel::WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu
   if (!problem.library && has_feature(gpu, Feature::bulk_copy))
     hidden_fetches = 1 - constants.exposed_fetch_fraction;
   if (!problem.library)
-    issue_seconds = static_cast<double>(epilogue_rows(tile) * std::min(problem.n, tile.n)) *
+    issue_seconds = static_cast<double>(tile.m * std::min(problem.n, tile.n)) *
                     (problem.needs.instructions + scaling(problem)) /
                     (gpu.constants.stream.issue_lanes * constants.epilogue_issue_fraction * clock);
   // fp32, of whole warps of 16 rows, through the port that operands come through.

@@ -1,8 +1,9 @@
-// Which sources compiled as expected in an earlier run.
+// Which sources compiled as expected in an earlier run, here or where the ledger was written.
 #pragma once
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "cuda/compile/cache_key.h"
 #include "cuda/compile/compiler.h"
 #include "cuda/compile/cubin_cache.h"
+#include "tests/cuda/emit/kernel_ledger.h"
 
 namespace fuseline::test {
 
@@ -24,9 +26,10 @@ using cuda::Source;
 // same text, device headers, options and toolkit. What is expected is part of the key, so whoever
 // expects more writes it there. FUSELINE_COMPILE_AGAIN=1 compiles all of them. They are remembered
 // in the folder FUSELINE_PASSED_KERNELS, which clones share as they share ccache's, or else in the
-// build's. With FUSELINE_KERNELS_OF_DAY=N only the sixth that is N's, modulo 6, is compiled of the
-// others: ./test.sh asks for that, because a changed device header changes the text of every
-// kernel. The day is the source's, whatever is expected of it.
+// build's. With FUSELINE_KERNELS_OF_DAY=N, as ./test.sh sets it, a source that the ledger lists is
+// compiled on its day alone (kernel_ledger.h); one that is not listed is always compiled. The day
+// is the source's, whatever is expected of it. The keys of all that passed, now or before, are
+// written behind one another to the file FUSELINE_LOG_OF_KERNELS, of which the ledger is made.
 class Passed {
  public:
   Passed(const Compiler& compiler, SmTarget target, const Source& source,
@@ -34,20 +37,22 @@ class Passed {
       : source_(digest(cuda::cache_key(compiler, target, source))),
         key_(digest(source_ + "\n" + expected)) {}
 
-  [[nodiscard]] bool before() const {
-    return std::getenv("FUSELINE_COMPILE_AGAIN") == nullptr && store().find(key_).has_value();
-  }
-  void remember() const { store().store(key_, {'+'}); }
-  // Whether it waits for another day.
-  [[nodiscard]] bool waits() const {
+  // Whether it need not be compiled now.
+  [[nodiscard]] bool known() const {
+    if (std::getenv("FUSELINE_COMPILE_AGAIN") != nullptr) return false;
+    if (store().find(key_).has_value()) {
+      log();
+      return true;
+    }
     const char* day = std::getenv("FUSELINE_KERNELS_OF_DAY");
-    return day != nullptr &&
-           std::stoull(source_.substr(0, 8), nullptr, 16) % kDays != std::stoull(day) % kDays;
+    return day != nullptr && shipped_ledger().lists(key_) && !is_of_day(source_, std::stoull(day));
+  }
+  void remember() const {
+    store().store(key_, {'+'});
+    log();
   }
 
  private:
-  static constexpr unsigned kDays = 6;  // until all are compiled
-
   // A key holds all device headers, a hundred thousand characters, and there are thousands of keys:
   // their SHA-1 stands for them, so that all of them find room.
   static std::string digest(const std::string& key) {
@@ -65,6 +70,16 @@ class Passed {
                 : std::filesystem::path(std::getenv("FUSELINE_TEST_STORE")) / "kernels-that-passed",
             Bytes(64 << 20)};
   }
+  static const KernelLedger& shipped_ledger() {
+    static const KernelLedger ledger(FUSELINE_SOURCE_DIR "/tests/cuda/emit/passed_kernels.txt");
+    return ledger;
+  }
+  void log() const {
+    const char* file = std::getenv("FUSELINE_LOG_OF_KERNELS");
+    // One write at the end of the file, so that processes and threads may write at the same time.
+    if (file != nullptr) std::ofstream(file, std::ios::app) << KernelLedger::line_of(key_) + "\n";
+  }
+
   std::string source_;
   std::string key_;
 };

@@ -47,7 +47,7 @@ class RandomProgramSources : public test::CompileTest {
       for (const Source& source : sources) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const test::Passed passed(*compiler_, target_of(gpu), source, "code");
-        if (passed.before() || passed.waits()) continue;
+        if (passed.known()) continue;
         try {
           const bool made = !compiler_->compile(source, target_of(gpu)).ptx.empty();
           EXPECT_TRUE(made);

@@ -240,7 +240,7 @@ class SlowStreamSources : public testing::Test {
         try {
           // Where elements move one by one, what each is guarded by may be spilled.
           const test::Passed passed(compiler, target, todo[i]->source, "no spills unless odd");
-          if (passed.before() || passed.waits()) continue;
+          if (passed.known()) continue;
           const Compiled compiled = compiler.compile(todo[i]->source, target);
           if (compiled.use.spill_bytes != 0 && !todo[i]->shape.odd)
             problem = "spills";

@@ -116,8 +116,7 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     config.of_codes = of_codes;
     config.cluster = static_cast<int>(tile.cluster_n);
     config.a_rows = tile.m;
-    if (!of_codes)
-      config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
+    if (!of_codes) config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
     return config;
   }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};

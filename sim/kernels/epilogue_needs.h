@@ -11,9 +11,9 @@
 namespace fuseline {
 
 struct EpilogueNeeds {
-  bool reduces_columns = false;  // wants tiles of 128 rows, 16 a warp
-  // But not all of it: whoever reads the sums down columns adds them all up, so that each may be of
-  // other rows than 128. Turned tiles of 128 rows and more can do that.
+  bool reduces_columns = false;  // sums down columns: wants tiles of 128 rows, 16 a warp
+  // Whoever reads these sums adds them all up, so that each may be of any rows. Then turned tiles
+  // of 128 rows and more have them too.
   bool sums_of_any_rows = false;
   int column_sums = 0;                // down columns; two of a value twice as wide as the product
   std::int64_t row_partial_cols = 0;  // the width of a tile is a multiple of so many columns
@@ -34,7 +34,7 @@ struct EpilogueNeeds {
 };
 
 // InternalError: the program is no GEMM's. `graph`, which the program's tensors are of, says who
-// reads what it leaves.
+// reads what it leaves; without it sums_of_any_rows is false.
 EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph);
 EpilogueNeeds epilogue_needs(const Program& program);
 

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cuda/emit/early_loads.h"
 #include "cuda/emit/gathered_groups.h"
+#include "cuda/emit/long_code.h"
 #include "cuda/emit/names.h"
 #include "cuda/emit/stream_fields.h"
 #include "cuda/emit/widths.h"
@@ -24,7 +26,6 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
-constexpr double kLongFunction = 8;       // instructions for each element of the product
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -130,10 +131,10 @@ class Emitter final : public EpilogueCode {
       if (access.period > 0)
         define(out, fmt::format("load_table_part<{}>(p.{}, {}, {:#.9g}F)", access.period, f,
                                 place(), access.rest));
+      else if (loads_vectors(from))
+        define(out, table_of(out, from, f));
       else
-        define(out, fmt::format("load_table<{}, {}, {}>(p.{}, {})",
-                                std::get<GemmMainloop>(program_.mainloop).batch > 1, from.cols,
-                                loads_vectors(from), f, place()));
+        define(out, fmt::format("load_table<{}, {}>(p.{}, {})", batched(), from.cols, f, place()));
     } else if (access.reach == Reach::sequence_rows) {
       Field& f = field(FieldKind::sequence_in, from);
       f.tokens = access.tokens;
@@ -143,10 +144,19 @@ class Emitter final : public EpilogueCode {
     }
   }
 
+  [[nodiscard]] bool batched() const { return std::get<GemmMainloop>(program_.mainloop).batch > 1; }
   // Whether a table's rows, and the slabs of the part that wants it, begin where vectors do.
   [[nodiscard]] bool loads_vectors(const Operand& table) const {
     return dtype(table) != Dtype::fp32 && table.cols % kVectorCols == 0 &&
            moves_vectors(graph_, table) && parts_.begin(part_) % kVectorCols == 0;
+  }
+  // Slabs that a part shares with others load on the spot, and so does the pass ahead.
+  std::string table_of(Value out, const Operand& table, const std::string& of_params) {
+    const std::string load = fmt::format("load_table_vectors<{}, {}>(p.{}, {})", batched(),
+                                         table.cols, of_params, place());
+    const bool early = !in_pass_ && parts_.begin(part_) % slab_cols() == 0;
+    return fmt::format("table_of<{}>({})", element_name(dtype(table)),
+                       early ? early_.load(out, wanted_name(out), parts_, part_, load) : load);
   }
 
   // Rows are the same for every slab of the tile.
@@ -159,8 +169,7 @@ class Emitter final : public EpilogueCode {
   std::string parameter(const Access& access, Value stored) override {
     switch (access.reach) {
       case Reach::tile: {
-        const bool batched = std::get<GemmMainloop>(program_.mainloop).batch > 1;
-        const bool apart = !batched && access.operand.at.run > 1;
+        const bool apart = !batched() && access.operand.at.run > 1;
         Field& f = field(apart ? FieldKind::tile_out_runs : FieldKind::tile_out, access.operand);
         f.each = each(stored);
         return f.name;
@@ -237,6 +246,7 @@ class Emitter final : public EpilogueCode {
     };
     const int here = std::exchange(part_, -1);
     const int indent = std::exchange(indent_, 4);
+    in_pass_ = true;
     exchange(ahead_);
     known_.insert(rows_.begin(), rows_.end());
     make_values_of(-1);
@@ -249,6 +259,7 @@ class Emitter final : public EpilogueCode {
     while (part_ >= 0) leave(part_);
     known_ = whole;
     exchange(ahead_);
+    in_pass_ = false;
     known_.insert(rows_.begin(), rows_.end());
     part_ = here;
     indent_ = indent;
@@ -311,19 +322,6 @@ class Emitter final : public EpilogueCode {
            size_of(dtype(fields_.front().operand)) == ElementSize(2);
   }
 
-  // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
-  // Functions, tables and sums down columns make code worth sharing. A pair of SwiGLU does not: its
-  // tile has 42 KB unrolled, and it runs as fast as its other limits let it.
-  [[nodiscard]] bool rolls() const {
-    return source_.needs.loads_tables || scratch_ > 0 ||
-           std::ranges::any_of(program_.body, [](const Primitive& p) {
-             if (const auto* pairs = p.as<PairMap>())
-               return pairs->fn->instructions >= kLongFunction;
-             const auto* map = p.as<Map>();
-             return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
-           });
-  }
-
   EpilogueSource finish(const std::string& struct_name) {
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
@@ -345,8 +343,9 @@ class Emitter final : public EpilogueCode {
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (column_reductions_ > 0)
       t += fmt::format("  static constexpr int column_sums = {};\n", column_reductions_);
-    if (rolls()) t += "  static constexpr bool rolls = true;\n";
-    if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
+    const bool rolls = scratch_ > 0 || has_long_code(program_, source_.needs);
+    if (rolls) t += "  static constexpr bool rolls = true;\n";
+    if (rolls && carries_) t += "  static constexpr bool carries = true;\n";
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +
@@ -360,10 +359,12 @@ class Emitter final : public EpilogueCode {
            "FUSELINE_DEVICE void gather(const Params& p, State& state, const Slab& slab,\n"
            "                                     const Tile& y) {\n" +
            ahead_.text + "  }\n";
-    t += "  template <class Slab, class Tile>\n  static FUSELINE_DEVICE void run(const Params& p, "
-         "State& state, "
-         "const Slab& slab,\n                                  const Tile& y) {\n" +
-         body_ + "  }\n};\n";
+    if (!early_.empty()) t += early_.source();
+    t += fmt::format(
+        "  template <class Slab, class Tile>\n  static FUSELINE_DEVICE void run(const Params& p, "
+        "State& state, const Slab& slab,\n                                  const Tile& y{}) {{\n",
+        early_.empty() ? "" : ", const Early& early");
+    t += body_ + "  }\n};\n";
     source_.fields = std::move(fields_);
     return std::move(source_);
   }
@@ -380,6 +381,8 @@ class Emitter final : public EpilogueCode {
   int indent_ = 4;
   Names taken_, field_names_, state_names_;
   Pass ahead_;
+  bool in_pass_ = false;  // now
+  EarlyLoads early_;
   std::vector<Field> fields_;
   std::string functions_, state_, begin_, body_;
   int tile_slots_ = 0, col_slots_ = 0, scratch_ = 0;

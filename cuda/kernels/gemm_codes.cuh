@@ -27,6 +27,7 @@
 #pragma once
 
 #include "epilogue/gather.cuh"
+#include "epilogue/run.cuh"
 #include "epilogue/store.cuh"
 #include "ptx/cp_async.cuh"
 #include "ragged.cuh"
@@ -457,8 +458,8 @@ struct CodesGemm {
       for (int half = 0; half < 2; ++half) {
         float2 x = make_float2(0.0F, 0.0F);
         if (half == 0 || rows > 8)
-          x = *reinterpret_cast<const float2*>(sums(0) + (16 * warp + 8 * half + lane / 4) * sum_pitch +
-                                               col);
+          x = *reinterpret_cast<const float2*>(sums(0) +
+                                               (16 * warp + 8 * half + lane / 4) * sum_pitch + col);
         y.at(half, i, 0) = x.x * (of_column[0] * of_row[half]);
         y.at(half, i, 1) = x.y * (of_column[1] * of_row[half]);
       }
@@ -485,7 +486,7 @@ struct CodesGemm {
   template <int index>
   FUSELINE_DEVICE void finish(typename Epilogue::State& state) const {
     if constexpr (index * slab_groups < 16) {
-      Epilogue::run(args.epilogue, state, slab_at<index>(), accumulated<index>());
+      run_epilogue<Epilogue>(args.epilogue, state, slab_at<index>(), accumulated<index>());
       finish<index + 1>(state);
     }
   }

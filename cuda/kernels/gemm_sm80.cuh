@@ -15,6 +15,7 @@
 
 #include "batch.cuh"
 #include "epilogue/gather.cuh"
+#include "epilogue/run.cuh"
 #include "epilogue/store.cuh"
 #include "ptx/cp_async.cuh"
 #include "ragged.cuh"
@@ -308,7 +309,8 @@ struct Sm80Gemm {
     if constexpr (index * slab_groups < 16) {
 #pragma unroll
       for (int m = 0; m < 2; ++m)
-        Epilogue::run(args.epilogue, state[m], slab_at<index>(m), accumulated<index>(acc[m]));
+        run_epilogue<Epilogue>(args.epilogue, state[m], slab_at<index>(m),
+                               accumulated<index>(acc[m]));
       finish<index + 1>(acc, state);
     }
   }

@@ -15,6 +15,7 @@
 #include "cuda/run/parameters.h"
 #include "cuda/run/row_groups.h"
 #include "cuda/run/rows_apart.h"
+#include "sim/kernels/gemm_raster.h"
 #include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline::cuda {
@@ -24,7 +25,7 @@ namespace {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr std::int64_t kSlabCols = 64;
-constexpr int kRasterGroup = static_cast<int>(kOwnRasterClusters);
+constexpr int kUsualGroup = static_cast<int>(kOwnRasterClusters);
 
 // TailSums of kernels/sm90/tail_sums.cuh.
 struct TailParameter {
@@ -73,12 +74,15 @@ struct ScalesParameter {
 // What the kernel needs besides its code.
 class Arguments {
  public:
-  Arguments(const LaunchContext& context, const GemmKernelSource& kernel, const Program& program)
+  // `blocks`: thread blocks of the launch.
+  Arguments(const LaunchContext& context, const GemmKernelSource& kernel, const Program& program,
+            unsigned blocks)
       : context_(context),
         kernel_(kernel),
         config_(kernel.config),
         gemm_(std::get<GemmMainloop>(program.mainloop)),
         results_(gemm_.batch / gemm_.summed),
+        blocks_(blocks),
         layout_(gemm_arguments(kernel)),
         bytes_(static_cast<std::size_t>(layout_.whole.whole.size)) {}
 
@@ -91,10 +95,10 @@ class Arguments {
     gpu::Batch batch{static_cast<int>(results_), static_cast<int>(gemm_.summed), {}, {}};
     const auto [lda, ldb] = put_operands(batch);
     if (hopper()) {
-      const std::int32_t numbers[4] = {M, N, K, kRasterGroup};
+      const std::int32_t numbers[4] = {M, N, K, raster_group()};
       put(bytes_, at[2], numbers);
     } else {
-      const std::int32_t numbers[6] = {M, N, K, lda, ldb, kRasterGroup};
+      const std::int32_t numbers[6] = {M, N, K, lda, ldb, kUsualGroup};
       put(bytes_, at[2], numbers);
     }
     for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
@@ -115,6 +119,22 @@ class Arguments {
   std::vector<DeviceBuffer> workspaces() { return std::move(workspaces_); }
 
  private:
+  // The group that the simulator takes (sim/kernels/gemm_raster.h).
+  std::int32_t raster_group() const {
+    if (gemm_.batch > 1 || config_.ragged || config_.ragged_k || config_.cluster_k > 1)
+      return kUsualGroup;
+    const int cluster = config_.cluster;
+    const std::int64_t across = config_.tile_m * cluster;
+    const std::int64_t depth = gemm_.K * (config_.of_codes ? 1 : 2);
+    const RasterTiles tiles{.across = ceil_div(config_.turned ? gemm_.N : gemm_.M, across),
+                            .along = ceil_div(config_.turned ? gemm_.M : gemm_.N, config_.tile_n),
+                            .at_once = blocks_ / cluster,
+                            .panel_across = Bytes(across * depth),
+                            .panel_along = Bytes(config_.tile_n * depth),
+                            .stored = Bytes(2 * across * config_.tile_n)};
+    return static_cast<std::int32_t>(least_read_group(tiles, context_.device.info().l2));
+  }
+
   // TailSums of kernels/sm90/tail_sums.cuh, with the workspace that it points to.
   TailParameter tail_sums() {
     const std::int64_t clusters =
@@ -191,7 +211,7 @@ class Arguments {
                                 0,
                                 0,
                                 0,
-                                kRasterGroup};
+                                kUsualGroup};
     const std::vector<ScaleTensor> beside = gemm_.weight.beside(gemm_.N, gemm_.K);
     for (std::size_t i = 0; i < beside.size(); ++i) {
       const GpuMatrix m = context_.tensors.matrix(gemm_.beside_b.at(i));
@@ -384,6 +404,7 @@ class Arguments {
   const GemmConfig& config_;
   const GemmMainloop& gemm_;
   std::int64_t results_;  // of the batch
+  std::int64_t blocks_;
   GemmArguments layout_;
   std::vector<std::byte> bytes_;
   Launches copies_;
@@ -426,7 +447,7 @@ Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kern
     shape.grid[0] = std::min(shape.grid[0],
                              static_cast<unsigned>(cluster * context.device.clusters_at_once(
                                                                  code.function, shape, cluster)));
-  Arguments arguments(context, kernel, program);
+  Arguments arguments(context, kernel, program, shape.grid[0]);
   KernelParameters parameters{arguments.fill()};
   Launches launches = arguments.copies();
   add_launch(launches, std::move(code.function), shape, std::move(parameters),

@@ -34,6 +34,8 @@ constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 // what the copy engine loads at once.
 constexpr std::int64_t kTurnedRegisters = 184;
 constexpr std::int64_t kMostAccumulators = 160;
+// The same with tables on their way.
+constexpr std::int64_t kTableRegisters = 192;
 constexpr std::int64_t kTallestBox = 256;
 constexpr std::int64_t kLeastTurnedStages = 3;
 constexpr std::int64_t kMostSlabStages = 2;
@@ -76,11 +78,31 @@ bool only_stores(const Program& program, const ValueAnalysis& values) {
          accesses.front().operand.cols == gemm->N && values.columns_each(store.uses().front()) == 1;
 }
 
-bool loads_tables(const Program& program) {
-  return std::ranges::any_of(program.body, [](const Primitive& p) {
+// Whether loads of all tables can begin ahead (cuda/emit/epilogue_source.cpp): vectors of 16-bit
+// numbers, for parts that begin where slabs do.
+bool loads_tables_early(const Program& program, const Graph& graph, int slab_groups) {
+  const EpilogueParts parts = parts_of(program);
+  const auto begins = [&](Value table) {
+    for (std::size_t i = 0; i < program.body.size(); ++i)
+      if (std::ranges::count(program.body[i].uses(), table) > 0 &&
+          parts.begin(parts.home[i]) % (8 * slab_groups) != 0)
+        return false;
+    return true;
+  };
+  return std::ranges::all_of(program.body, [&](const Primitive& p) {
+    return std::ranges::all_of(p.accesses(), [&](const Access& a) {
+      return a.reach != Reach::table ||
+             (a.period == 0 && graph.tensor(a.operand.tensor).dtype != Dtype::fp32 &&
+              a.operand.cols % 8 == 0 && begins(p.defines().front()));
+    });
+  });
+}
+
+int count_tables(const Program& program) {
+  return static_cast<int>(std::ranges::count_if(program.body, [](const Primitive& p) {
     return std::ranges::any_of(p.accesses(),
                                [](const Access& a) { return a.reach == Reach::table; });
-  });
+  }));
 }
 
 bool rows_in_runs(const Program& program) {
@@ -144,9 +166,10 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
       (shared_bytes - kStoreBytes - column_scratch(needs)) / stage_bytes < kLeastTurnedStages)
     return false;
   if (needs.only_stores) return true;
-  // Tables are slow: qkv with RoPE took 16 to 23 % longer than predicted in each of five blocks on
-  // an H200.
-  if (needs.loads_tables) return false;
+  // Tables that are loaded where they are used are slow: qkv with RoPE took 16 to 23 % longer than
+  // predicted in each of five blocks on an H200. Loads that begin before the sums turn cost nothing
+  // that was seen (docs/measuring.md).
+  if (needs.late_tables) return false;
   if (needs.reduces_columns && !(needs.sums_of_any_rows && tile.m >= partial_tile)) return false;
   // Where each consumer has half of the columns of a sum along rows, one of them joins both.
   const bool halves = columns == kSlabCols && needs.row_partial_cols == partial_tile;
@@ -156,6 +179,7 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
   const std::int64_t registers = accumulators + needs.live_registers;
   if (registers > kTurnedRegisters) return false;
+  if (needs.loads_tables && registers + needs.table_registers > kTableRegisters) return false;
   if (needs.reduces_columns && registers + needs.column_sums * kRegistersOfSum > kSummingRegisters)
     return false;
   if (needs.tile_loads > 0 && tile.m > kTallestBox) return false;
@@ -186,6 +210,7 @@ std::int64_t column_scratch(const EpilogueNeeds& needs) {
 EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph) {
   EpilogueNeeds needs = epilogue_needs(program);
   needs.sums_of_any_rows = needs.reduces_columns && only_adds_up(program, graph);
+  needs.late_tables = needs.loads_tables && !loads_tables_early(program, graph, needs.slab_groups);
   return needs;
 }
 
@@ -219,7 +244,10 @@ EpilogueNeeds epilogue_needs(const Program& program) {
       !parts_of(program).parts.empty() ||
       std::ranges::any_of(program.body, [](const Primitive& p) { return p.is<OnlineLogSumExp>(); });
   needs.rows_in_runs = rows_in_runs(program);
-  needs.loads_tables = loads_tables(program);
+  const int tables = count_tables(program);
+  needs.loads_tables = needs.late_tables = tables > 0;
+  // Two rows of each group of 8 columns, in a thread.
+  needs.table_registers = tables * 2 * kMostGroups;
   needs.only_stores = only_stores(program, values);
   const int live = most_live(placement, values);
   if (live > kRoomyRegisters || brings_functions(program)) needs.slab_groups = kMostGroups / 2;

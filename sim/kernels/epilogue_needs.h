@@ -29,12 +29,17 @@ struct EpilogueNeeds {
   // Rows of the operand or of a result lie apart in runs: tiles begin at multiples of 64 rows.
   bool rows_in_runs = false;
   bool loads_tables = false;  // RoPE's
-  double instructions = 0;    // of its functions, for each element of the product
-  bool only_stores = false;   // stores the whole product unchanged, in 16 bits
+  // Of a turned tile: registers of the tables whose loads begin before the sums have turned, and
+  // whether there are others, which make it wait.
+  int table_registers = 0;
+  bool late_tables = false;
+  double instructions = 0;   // of its functions, for each element of the product
+  bool only_stores = false;  // stores the whole product unchanged, in 16 bits
 };
 
 // InternalError: the program is no GEMM's. `graph`, which the program's tensors are of, says who
-// reads what it leaves; without it sums_of_any_rows is false.
+// reads what it leaves, and of which type tables are; without it sums_of_any_rows is false, and all
+// tables are late.
 EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph);
 EpilogueNeeds epilogue_needs(const Program& program);
 

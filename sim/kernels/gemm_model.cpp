@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/kernels/gemm_library.h"
+#include "sim/kernels/gemm_raster.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_time.h"
 
@@ -10,8 +11,7 @@ namespace fuseline {
 
 GemmWalk gemm_walk(GemmProblem problem, const Gpu& gpu) {
   const GemmTile tile = choose_tile(problem, gpu);
-  const std::int64_t group =
-      raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
+  const std::int64_t group = raster_group_of(problem, tile, gpu);
   const Bytes of_step = hbm_bytes_of_step(problem, tile, gpu);
   return {std::move(problem),       tile,   blocks_at_once(tile, gpu), group,
           gpu.constants.gemm.drift, of_step};

@@ -38,7 +38,8 @@ struct GemmSchedule {
   [[nodiscard]] std::vector<UnitRange> waves() const;
 };
 
-// Cluster rows of tiles, or columns if turned, that our own mainloop sweeps together.
+// Cluster rows of tiles, or columns if turned, that our own mainloop sweeps together where nothing
+// else is better (gemm_raster.h).
 inline constexpr std::int64_t kOwnRasterClusters = 8;
 
 // Rows of the M operand that our own mainloop loads for a tile of `tile_m` rows of an M-row matrix:
@@ -52,7 +53,7 @@ std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m);
 // lies behind.
 std::int64_t absent_rows(const GemmProblem& problem, const GemmTile& tile, std::int64_t rows);
 
-// Tiles of a group for schedule_gemm. `library_tiles`: the vendor's.
+// Tiles of a group for schedule_gemm: the vendor's (`library_tiles`), or kOwnRasterClusters.
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles);
 
 // Units in groups of `group_tiles` tiles across the cluster's longer direction (M for cluster_m ≥

@@ -148,54 +148,83 @@ FUSELINE_DEVICE void transpose_quad(u32 (&w)[4]) {
   }
 }
 
-// `batched`: results of a batch stand below each other, so that the table may have rows of several.
+// The table's row of the first row of product `place.result`. `batched`: results of a batch stand
+// below each other, so that the table may have rows of several.
+template <bool batched, class T, class Slab>
+FUSELINE_DEVICE int rows_before(const TableIn<T>& from, const Slab& place) {
+  return batched ? static_cast<int>(static_cast<long long>(place.result) * place.rows % from.period)
+                 : 0;
+}
+
 // `cols`: the table's, where they are known when the kernel is compiled; a remainder then takes few
-// instructions. `vectors`: rows begin at multiples of 16 bytes and slabs at multiples of 8 columns.
-// A lane then loads 8 columns of one group and shares them with its quad: a load of two columns in
-// a lane meets eight cache lines in a warp for 128 bytes, and there would be four times as many.
-template <bool batched = false, int cols = 0, bool vectors = false, class T, class Slab>
+// instructions.
+template <bool batched = false, int cols = 0, class T, class Slab>
 FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, const Slab& place) {
   const int lane = threadIdx.x % 32;
   const int width = cols > 0 ? cols : from.cols;
-  const int before =
-      batched ? static_cast<int>(static_cast<long long>(place.result) * place.rows % from.period)
-              : 0;
   Fragment<2, Slab::groups> out;
   const T* rows[2];
-  rows_of_table(rows, from, place, before);
-  if constexpr (vectors) {
-    static_assert(sizeof(T) == 2 && cols > 0 && cols % 8 == 0 && Slab::groups % 4 == 0);
+  rows_of_table(rows, from, place, rows_before<batched>(from, place));
 #pragma unroll
-    for (int group = 0; group < Slab::groups; group += 4) {
-      const int col = max_of(place.col + 8 * (group + lane % 4), 0) % width;
+  for (int group = 0; group < Slab::groups; ++group) {
+    const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % width;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const uint4 loaded = __ldg(reinterpret_cast<const uint4*>(rows[half] + col));
-        u32 words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
-        transpose_quad(words);
-#pragma unroll
-        for (int g = 0; g < 4; ++g) {
-          const FloatPair pair = unpack<T>(words[g]);
-          out.at(half, group + g, 0) = pair.low;
-          out.at(half, group + g, 1) = pair.high;
-        }
+    for (int half = 0; half < 2; ++half) {
+      if constexpr (sizeof(T) == 2) {
+        const FloatPair pair = unpack<T>(__ldg(reinterpret_cast<const u32*>(rows[half] + col)));
+        out.at(half, group, 0) = pair.low;
+        out.at(half, group, 1) = pair.high;
+      } else {
+        const float2 pair = __ldg(reinterpret_cast<const float2*>(rows[half] + col));
+        out.at(half, group, 0) = pair.x;
+        out.at(half, group, 1) = pair.y;
       }
     }
-  } else {
+  }
+  return out;
+}
+
+// The same where the table's rows begin at multiples of 16 bytes and slabs at multiples of 8
+// columns. A lane loads 8 columns of one group and shares them with its quad: a load of two columns
+// in a lane meets eight cache lines in a warp for 128 bytes, and there would be four times as many.
+// Loading is apart from sharing, so that something else can be done while the vectors are on their
+// way (run.cuh).
+template <int groups>
+struct TableVectors {
+  uint4 v[groups / 4][2];  // of both of the lane's rows, in one of four groups
+};
+template <bool batched, int cols, class T, class Slab>
+FUSELINE_DEVICE TableVectors<Slab::groups> load_table_vectors(const TableIn<T>& from,
+                                                              const Slab& place) {
+  static_assert(sizeof(T) == 2 && cols > 0 && cols % 8 == 0 && Slab::groups % 4 == 0);
+  const int lane = threadIdx.x % 32;
+  const T* rows[2];
+  rows_of_table(rows, from, place, rows_before<batched>(from, place));
+  TableVectors<Slab::groups> out;
 #pragma unroll
-    for (int group = 0; group < Slab::groups; ++group) {
-      const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % width;
+  for (int four = 0; four < Slab::groups / 4; ++four) {
+    const int col = max_of(place.col + 8 * (4 * four + lane % 4), 0) % cols;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        if constexpr (sizeof(T) == 2) {
-          const FloatPair pair = unpack<T>(__ldg(reinterpret_cast<const u32*>(rows[half] + col)));
-          out.at(half, group, 0) = pair.low;
-          out.at(half, group, 1) = pair.high;
-        } else {
-          const float2 pair = __ldg(reinterpret_cast<const float2*>(rows[half] + col));
-          out.at(half, group, 0) = pair.x;
-          out.at(half, group, 1) = pair.y;
-        }
+    for (int half = 0; half < 2; ++half)
+      out.v[four][half] = __ldg(reinterpret_cast<const uint4*>(rows[half] + col));
+  }
+  return out;
+}
+template <class T, int groups>
+FUSELINE_DEVICE Fragment<2, groups> table_of(const TableVectors<groups>& loaded) {
+  Fragment<2, groups> out;
+#pragma unroll
+  for (int four = 0; four < groups / 4; ++four) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const uint4 vector = loaded.v[four][half];
+      u32 words[4] = {vector.x, vector.y, vector.z, vector.w};
+      transpose_quad(words);
+#pragma unroll
+      for (int g = 0; g < 4; ++g) {
+        const FloatPair pair = unpack<T>(words[g]);
+        out.at(half, 4 * four + g, 0) = pair.low;
+        out.at(half, 4 * four + g, 1) = pair.high;
       }
     }
   }

@@ -1,6 +1,7 @@
 // What a Hopper GEMM knows before it runs: the tile's parts, shared memory, registers.
 #pragma once
 
+#include "../epilogue/run.cuh"
 #include "config.cuh"
 #include "ring_order.cuh"
 #include "tile_io.cuh"

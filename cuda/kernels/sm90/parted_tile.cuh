@@ -177,13 +177,12 @@ struct PartedTile {
     typename Epilogue::State state;
     const PartedSums x{{sum.x, sum.y, sum.z, sum.w}};
     if constexpr (Config::turned)
-      Epilogue::run(block.args.epilogue, state,
-                    PartedPlace<true>{tile.n + column, tile.m + row, tile.end}, x);
+      run_epilogue<Epilogue>(block.args.epilogue, state,
+                             PartedPlace<true>{tile.n + column, tile.m + row, tile.end}, x);
     else
-      Epilogue::run(block.args.epilogue, state,
-                    PartedPlace<false>{tile.m + row + lane / 4, tile.n + column + lane % 4 * 2,
-                                       tile.end},
-                    x);
+      run_epilogue<Epilogue>(
+          block.args.epilogue, state,
+          PartedPlace<false>{tile.m + row + lane / 4, tile.n + column + lane % 4 * 2, tile.end}, x);
   }
 };
 

@@ -97,8 +97,10 @@ struct TurnedTile {
       for (int strip = 0; strip < strips; ++strip) {
         typename Epilogue::State rows;
         Fragment<2> y;
+        EarlyOf<Epilogue> early[passes];
+        begin_passes<0>(early, subtile * passes, strip, loads, queue);
         turn_chosen(acc, state, subtile, strip, queue, rows, y);
-        run_passes<0>(y, rows, subtile * passes, strip, loads, queue);
+        run_passes<0>(y, rows, early, subtile * passes, strip, loads, queue);
         if constexpr (carries<Epilogue> && subtiles > 1) keep_chosen<0>(state, strip, rows);
       }
       if constexpr (Block::has_loads) {
@@ -108,13 +110,25 @@ struct TurnedTile {
       }
     }
   }
+  // What comes from global memory comes while the sums turn.
   template <int pass>
-  FUSELINE_DEVICE void run_passes(const Fragment<2>& y, typename Epilogue::State& rows, int first,
-                                  int strip, const SlabStages& loads, StoreQueue& queue) const {
+  FUSELINE_DEVICE void begin_passes(EarlyOf<Epilogue> (&early)[passes], int first, int strip,
+                                    const SlabStages& loads, StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Epilogue::run(block.args.epilogue, rows, slab_of<pass>(first + pass, strip, loads, queue),
-                    part_of_strip<pass>(y));
-      run_passes<pass + 1>(y, rows, first, strip, loads, queue);
+      early[pass] = begin_loads<Epilogue>(block.args.epilogue,
+                                          slab_of<pass>(first + pass, strip, loads, queue));
+      begin_passes<pass + 1>(early, first, strip, loads, queue);
+    }
+  }
+  template <int pass>
+  FUSELINE_DEVICE void run_passes(const Fragment<2>& y, typename Epilogue::State& rows,
+                                  const EarlyOf<Epilogue> (&early)[passes], int first, int strip,
+                                  const SlabStages& loads, StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      run_epilogue<Epilogue>(block.args.epilogue, rows,
+                             slab_of<pass>(first + pass, strip, loads, queue),
+                             part_of_strip<pass>(y), early[pass]);
+      run_passes<pass + 1>(y, rows, early, first, strip, loads, queue);
     }
   }
   // As `turn`, of a strip that is chosen at run time. Registers have no index then: each strip is a
@@ -214,7 +228,8 @@ struct TurnedTile {
     if constexpr (strip < strips) {
       const auto x = fragment_of<strip>(acc);
       if constexpr (only_stores<Epilogue>) {
-        Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(loads, queue), x);
+        run_epilogue<Epilogue>(block.args.epilogue, state[strip],
+                               slab<subtile, strip>(loads, queue), x);
       } else {
         finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], loads, queue);
       }
@@ -225,8 +240,8 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_passes(const Fragment<2>& y, typename Epilogue::State& state,
                                      const SlabStages& loads, StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(loads, queue),
-                    part_of_strip<pass>(y));
+      run_epilogue<Epilogue>(block.args.epilogue, state, slab<first + pass, strip>(loads, queue),
+                             part_of_strip<pass>(y));
       finish_passes<first, strip, pass + 1>(y, state, loads, queue);
     }
   }

@@ -73,9 +73,9 @@ struct UprightTile {
                                     typename Epilogue::State& state, int slab, u32 stage, int strip,
                                     StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Epilogue::run(block.args.epilogue, state,
-                    slab_of<pass>(slab * passes + pass, stage, strip, queue),
-                    accumulated<pass>(acc));
+      run_epilogue<Epilogue>(block.args.epilogue, state,
+                             slab_of<pass>(slab * passes + pass, stage, strip, queue),
+                             accumulated<pass>(acc));
       finish_first<pass + 1>(acc, state, slab, stage, strip, queue);
     } else {
 #pragma unroll
@@ -115,8 +115,8 @@ struct UprightTile {
       Fragment<2, slab_groups> y;
 #pragma unroll
       for (int i = 0; i < 4 * slab_groups; ++i) y.v[i] = sums[4 * slab_groups * pass + i];
-      Epilogue::run(block.args.epilogue, rows,
-                    slab_of<pass>(slab * passes + pass, stage, strip, queue), y);
+      run_epilogue<Epilogue>(block.args.epilogue, rows,
+                             slab_of<pass>(slab * passes + pass, stage, strip, queue), y);
       finish_passes<pass + 1>(sums, rows, stage, slab, strip, queue);
     }
   }
@@ -147,8 +147,8 @@ struct UprightTile {
                                   typename Epilogue::State& state, u32 stage, int strip,
                                   StoreQueue& queue) const {
     if constexpr (left > 0) {
-      Epilogue::run(block.args.epilogue, state, slab_at<index>(stage, strip, queue),
-                    accumulated<index>(acc));
+      run_epilogue<Epilogue>(block.args.epilogue, state, slab_at<index>(stage, strip, queue),
+                             accumulated<index>(acc));
       finish_row<index + 1, left - 1>(acc, state, stage, strip, queue);
     }
   }

@@ -57,12 +57,19 @@ TEST(EpilogueSource, ResidualAndPartialsOfTheOutputProjection) {
   EXPECT_FALSE(source.needs.reduces_columns);
 }
 
-// Q, K and V are parts of one result: what belongs to a part stands in its scope, the tables are
-// loaded where they are used, the row scale once before the mainloop.
+// Q, K and V are parts of one result: what belongs to a part stands in its scope, the tables' loads
+// begin ahead in the same scopes, the row scale is loaded once before the mainloop.
 TEST(EpilogueSource, PartsOfTheQkvProjectionHaveScopesOfTheirOwn) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "qkv");
-  EXPECT_EQ(count(source.text, "if (meets(part"), 3U);
-  EXPECT_EQ(count(source.text, "= load_table<false, 128, true>("), 4U);
+  const std::size_t early = source.text.find("Early early("), run = source.text.find("void run(");
+  ASSERT_LT(early, run);
+  ASSERT_NE(run, std::string::npos);
+  const std::string ahead = source.text.substr(early, run - early), body = source.text.substr(run);
+  EXPECT_EQ(count(body, "if (meets(part"), 3U);
+  EXPECT_EQ(count(body, "= table_of<bf16>(early."), 4U);
+  EXPECT_EQ(count(ahead, "if (meets(part"), 2U);
+  EXPECT_EQ(count(ahead, " = load_table_vectors<false, 128>(p."), 4U);
+  EXPECT_EQ(count(source.text, "TableVectors<slab_groups>"), 2U) << "one of each table";
   EXPECT_EQ(count(source.text, "TableIn<bf16>"), 2U);
   EXPECT_EQ(count(source.text, "= load_rows("), 1U);
   EXPECT_EQ(count(source.text, "mul(y, state.r)"), 1U);
@@ -74,7 +81,7 @@ TEST(EpilogueSource, TablesOfOddRowsAreLoadedTwoColumnsALane) {
   ModelConfig model = load_model("llama2-7b");
   model.d = 20;
   const Plan plan = make_plan("coda", model, tokens(Phase::forward, 256));
-  EXPECT_THAT(epilogue_of(plan, "qkv").text, HasSubstr("= load_table<false, 20, false>("));
+  EXPECT_THAT(epilogue_of(plan, "qkv").text, HasSubstr("= load_table<false, 20>("));
 }
 
 // Slabs share their code where it is long, and sums along rows go with them from slab to slab.
@@ -108,7 +115,24 @@ TEST(EpilogueSource, PartsOfPartsAreNested) {
       epilogue_of(make_plan("coda", load_model("tinyllama"), work), "qkv");
   EXPECT_THAT(source.text, HasSubstr("columns(slab, 0, 2304)"));
   EXPECT_THAT(source.text, HasSubstr("columns(part0, 2048, 256)"));
-  EXPECT_EQ(count(source.text, "= load_table<"), 2U);
+  EXPECT_EQ(count(source.text, "load_table_vectors<"), 2U);
+}
+
+// A part that begins within a slab shares it with another, whose tables would take its place: it
+// loads on the spot.
+TEST(EpilogueSource, TablesOfPartsWithinASlabAreNotLoadedEarly) {
+  ModelConfig model = load_model("llama2-7b");
+  model.d = 24;
+  model.H = 3;
+  model.Hkv = 3;
+  const EpilogueSource source =
+      epilogue_of(make_plan("coda", model, tokens(Phase::train, 256)), "qkv");
+  const std::size_t run = source.text.find("void run(");
+  ASSERT_NE(run, std::string::npos);
+  EXPECT_EQ(count(source.text.substr(run), "table_of<bf16>(early."), 2U);
+  EXPECT_EQ(count(source.text.substr(run), "table_of<bf16>(load_table_vectors<false, 24>("), 2U);
+  EXPECT_TRUE(source.needs.late_tables);
+  EXPECT_FALSE(epilogue_of(coda("llama2-7b", Phase::train), "qkv").needs.late_tables);
 }
 
 // A register does not keep what shared memory has, where a store comes between two uses.
@@ -143,10 +167,12 @@ TEST(EpilogueSource, WideHeadsAreGatheredAhead) {
   EXPECT_EQ(epilogue.gathered_cols, 128);
   EXPECT_THAT(epilogue.text, HasSubstr("    GroupState<SumSquares, 128> s;\n"));
   const std::size_t ahead = epilogue.text.find("void gather(");
+  const std::size_t loads = epilogue.text.find("struct Early {");
   const std::size_t run = epilogue.text.find("void run(");
   ASSERT_NE(ahead, std::string::npos);
-  ASSERT_LT(ahead, run);
-  const std::string gather = epilogue.text.substr(ahead, run - ahead);
+  ASSERT_LT(ahead, loads);
+  ASSERT_LT(loads, run);
+  const std::string gather = epilogue.text.substr(ahead, loads - ahead);
   EXPECT_THAT(gather, HasSubstr(R"(    const auto y1 = mul(y, state.r);
     const auto part1 = columns(slab, 0, 4096);
     if (meets(part1)) {

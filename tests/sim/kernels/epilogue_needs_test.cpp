@@ -93,7 +93,9 @@ TEST(EpilogueNeeds, OfTurnedTiles) {
   EXPECT_FALSE(fits({.column_group = 128}, wide)) << "groups that are wider than a slab";
   EXPECT_FALSE(fits({.column_group = 64, .slab_groups = 4}, wide));
   EXPECT_FALSE(fits({.live_registers = 96}, wide)) << "beside 128 accumulators";
-  EXPECT_FALSE(fits({.loads_tables = true}, wide));
+  EXPECT_FALSE(fits({.loads_tables = true, .late_tables = true}, wide));
+  EXPECT_TRUE(fits({.live_registers = 32, .loads_tables = true, .table_registers = 32}, wide));
+  EXPECT_FALSE(fits({.live_registers = 40, .loads_tables = true, .table_registers = 32}, wide));
   const GemmTile tall{.m = 320, .n = 128, .cluster_n = 2},
       large{.m = 160, .n = 256, .cluster_n = 2};
   EXPECT_FALSE(fits({.live_registers = 32}, large));

@@ -1,0 +1,31 @@
+// How many tiles of a product our own mainloop sweeps together (cuda/kernels/raster.cuh): as many
+// as let the waves of thread blocks find in L2 most of what waves before them have read.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "model/gemm_tile.h"
+
+namespace fuseline {
+
+struct Gpu;
+struct GemmProblem;
+
+// A product's clusters of tiles in the two directions of the raster: groups of clusters across,
+// each of which is swept along.
+struct RasterTiles {
+  std::int64_t across = 1, along = 1;  // clusters
+  std::int64_t at_once = 1;            // that run at the same time: a wave
+  Bytes panel_across, panel_along;     // of an operand, over all of K, that they need
+  Bytes stored;                        // by a cluster
+};
+
+// The clusters across of one group with which all waves together read the least.
+std::int64_t least_read_group(const RasterTiles& tiles, Bytes l2);
+
+// The same in tiles, for schedule_gemm: of the GPU's launch of a product by our own mainloop, or
+// the vendor's number.
+std::int64_t raster_group_of(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
+
+}  // namespace fuseline

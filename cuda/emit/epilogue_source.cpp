@@ -150,11 +150,11 @@ class Emitter final : public EpilogueCode {
     return dtype(table) != Dtype::fp32 && table.cols % kVectorCols == 0 &&
            moves_vectors(graph_, table) && parts_.begin(part_) % kVectorCols == 0;
   }
-  // Slabs that a part shares with others load on the spot, and so does the pass ahead.
+  // The pass ahead loads on the spot.
   std::string table_of(Value out, const Operand& table, const std::string& of_params) {
     const std::string load = fmt::format("load_table_vectors<{}, {}>(p.{}, {})", batched(),
                                          table.cols, of_params, place());
-    const bool early = !in_pass_ && parts_.begin(part_) % slab_cols() == 0;
+    const bool early = !in_pass_ && !source_.needs.late_tables;
     return fmt::format("table_of<{}>({})", element_name(dtype(table)),
                        early ? early_.load(out, wanted_name(out), parts_, part_, load) : load);
   }

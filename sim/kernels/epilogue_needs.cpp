@@ -78,8 +78,16 @@ bool only_stores(const Program& program, const ValueAnalysis& values) {
          accesses.front().operand.cols == gemm->N && values.columns_each(store.uses().front()) == 1;
 }
 
-// Whether loads of all tables can begin ahead (cuda/emit/epilogue_source.cpp): vectors of 16-bit
-// numbers, for parts that begin where slabs do.
+int count_tables(const Program& program) {
+  return static_cast<int>(std::ranges::count_if(program.body, [](const Primitive& p) {
+    return std::ranges::any_of(p.accesses(),
+                               [](const Access& a) { return a.reach == Reach::table; });
+  }));
+}
+
+// Whether loads of all tables begin ahead (cuda/emit/epilogue_source.cpp): vectors of 16-bit
+// numbers, for parts that begin where slabs do, since one slab may meet two parts otherwise. More
+// than two tables would not fit the registers: those of norms of heads and RoPE spilled.
 bool loads_tables_early(const Program& program, const Graph& graph, int slab_groups) {
   const EpilogueParts parts = parts_of(program);
   const auto begins = [&](Value table) {
@@ -89,20 +97,15 @@ bool loads_tables_early(const Program& program, const Graph& graph, int slab_gro
         return false;
     return true;
   };
-  return std::ranges::all_of(program.body, [&](const Primitive& p) {
-    return std::ranges::all_of(p.accesses(), [&](const Access& a) {
-      return a.reach != Reach::table ||
-             (a.period == 0 && graph.tensor(a.operand.tensor).dtype != Dtype::fp32 &&
-              a.operand.cols % 8 == 0 && begins(p.defines().front()));
-    });
-  });
-}
-
-int count_tables(const Program& program) {
-  return static_cast<int>(std::ranges::count_if(program.body, [](const Primitive& p) {
-    return std::ranges::any_of(p.accesses(),
-                               [](const Access& a) { return a.reach == Reach::table; });
-  }));
+  constexpr int kMostTables = 2;
+  return count_tables(program) <= kMostTables &&
+         std::ranges::all_of(program.body, [&](const Primitive& p) {
+           return std::ranges::all_of(p.accesses(), [&](const Access& a) {
+             return a.reach != Reach::table ||
+                    (a.period == 0 && graph.tensor(a.operand.tensor).dtype != Dtype::fp32 &&
+                     a.operand.cols % 8 == 0 && begins(p.defines().front()));
+           });
+         });
 }
 
 bool rows_in_runs(const Program& program) {

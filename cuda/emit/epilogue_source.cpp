@@ -338,8 +338,7 @@ class Emitter final : public EpilogueCode {
          state_ + "  };\n";
     t += fmt::format(
         "  static constexpr int tile_loads = {}, col_loads = {}, scratch_bytes = {}, slab_groups = "
-        "{};"
-        "\n\n",
+        "{};\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (column_reductions_ > 0)
       t += fmt::format("  static constexpr int column_sums = {};\n", column_reductions_);

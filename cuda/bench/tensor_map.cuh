@@ -69,7 +69,7 @@ gpu::TileOut<T> tile_out(T* data, int rows, int cols, int ld, int each = 2, int 
   const CUtensorMapSwizzle swizzle = box_cols * size == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                      : box_cols * size == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                              : CU_TENSOR_MAP_SWIZZLE_32B;
-  return {matrix_map(data, rows, cols, ld, 64, box_cols, swizzle), data, ld, cols};
+  return {matrix_map(data, rows, cols, ld, 16, box_cols, swizzle), data, ld, cols};
 }
 
 inline int multiprocessors() {

@@ -42,13 +42,12 @@ class Emitter final : public EpilogueCode {
                     "only GEMM programs have epilogues");
   }
 
-  EpilogueSource run(const std::string& struct_name) {
+  EpilogueSource run(const std::string& struct_name, int slab_groups) {
     source_.needs = epilogue_needs(program_, graph_);
+    if (slab_groups > 0) source_.needs.slab_groups = slab_groups;
     known_[0] = ahead_.known[0] = {"y"};
-    for (const char* name : {"y", "p"}) {
-      taken_.unique(name);
-      ahead_.taken.unique(name);
-    }
+    for (Names* names : {&taken_, &ahead_.taken})
+      for (const char* name : {"y", "p"}) names->unique(name);
     // Loads stand where they are wanted: loaded_ remembers them until then.
     for (const Primitive& primitive : program_.body)
       if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
@@ -393,8 +392,8 @@ class Emitter final : public EpilogueCode {
 }  // namespace
 
 EpilogueSource epilogue_source(const Graph& graph, const Program& program,
-                               const std::string& struct_name) {
-  return Emitter(graph, program).run(struct_name);
+                               const std::string& struct_name, int slab_groups) {
+  return Emitter(graph, program).run(struct_name, slab_groups);
 }
 
 }  // namespace fuseline::cuda

@@ -21,7 +21,8 @@ struct EpilogueSource {
 };
 
 // InternalError: the program is no GEMM's, or holds a primitive that no epilogue has.
+// `slab_groups`: that the epilogue sees at once; 0: what its needs say.
 EpilogueSource epilogue_source(const Graph& graph, const Program& program,
-                               const std::string& struct_name);
+                               const std::string& struct_name, int slab_groups = 0);
 
 }  // namespace fuseline::cuda

@@ -38,7 +38,7 @@ struct Field {
 std::string type_of(const Graph& graph, const Field& field);
 
 // Rows of a box that is stored: a run of a multiple of them is whole boxes.
-constexpr std::int64_t stored_box_rows = 64;
+constexpr std::int64_t stored_box_rows = 16;
 
 // Bytes and alignment of a field's type, as the device's compiler lays it out.
 struct Layout {

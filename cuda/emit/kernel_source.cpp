@@ -255,8 +255,12 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
   if (gemm.weight.quantised() && !multiplies_codes(gemm, tile, architecture))
     return codes_kernel_source(graph, program, architecture, title);
   FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
-  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
+  EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmConfig config = gemm_config(program, epilogue, tile, architecture);
+  const GemmTile built{.m = config.tile_m, .n = config.tile_n, .cluster_n = config.turned ? 2 : 1};
+  if (const int groups = slab_groups_of(epilogue.needs, built);
+      architecture == SmTarget::sm_90a && groups != epilogue.needs.slab_groups)
+    epilogue = epilogue_source(graph, program, "Epilogue", groups);
   config.batched = gemm.batch > 1 || config.ragged_k;
   return source_of(graph, program, title, epilogue, std::move(config));
 }

@@ -160,7 +160,7 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
       for (int number = t; number < parts.all.rest * parts.all.parts; number += step)
         PartedTile<Block>{*this, parts.all, consumer}.finish(
             number, corner(number % parts.all.rest, walk), tail_barrier + consumer);
-    if (threadIdx.x % 128 == 0) tma_wait<0>();  // the buffers must outlive the copies
+    if (threadIdx.x % 32 == 0) tma_wait<0>();  // the buffers must outlive the copies
   }
 
   // The sums of a part of a tile. Those of its last part leave with all others' added, in the order

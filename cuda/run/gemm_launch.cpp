@@ -123,15 +123,17 @@ class Arguments {
   std::int32_t raster_group() const {
     if (gemm_.batch > 1 || config_.ragged || config_.ragged_k || config_.cluster_k > 1)
       return kUsualGroup;
-    const int cluster = config_.cluster;
-    const std::int64_t across = config_.tile_m * cluster;
+    // Clusters are along M, or if turned along N, and so are the groups.
+    const bool turned = config_.turned;
+    const std::int64_t across = (turned ? config_.tile_n : config_.tile_m) * config_.cluster;
+    const std::int64_t along = turned ? config_.tile_m : config_.tile_n;
     const std::int64_t depth = gemm_.K * (config_.of_codes ? 1 : 2);
-    const RasterTiles tiles{.across = ceil_div(config_.turned ? gemm_.N : gemm_.M, across),
-                            .along = ceil_div(config_.turned ? gemm_.M : gemm_.N, config_.tile_n),
-                            .at_once = blocks_ / cluster,
+    const RasterTiles tiles{.across = ceil_div(turned ? gemm_.N : gemm_.M, across),
+                            .along = ceil_div(turned ? gemm_.M : gemm_.N, along),
+                            .at_once = blocks_ / config_.cluster,
                             .panel_across = Bytes(across * depth),
-                            .panel_along = Bytes(config_.tile_n * depth),
-                            .stored = Bytes(2 * across * config_.tile_n)};
+                            .panel_along = Bytes(along * depth),
+                            .stored = Bytes(2 * across * along)};
     return static_cast<std::int32_t>(least_read_group(tiles, context_.device.info().l2));
   }
 
@@ -371,7 +373,7 @@ class Arguments {
     put(bytes_, at, parameter);
   }
 
-  // 64 rows, swizzled by their size.
+  // Boxes of a warp's rows, swizzled by their size.
   void put_result(std::int64_t at, const Field& field) {
     const auto [box_cols, box_bytes] = stored_box(field);
     MappedParameter parameter{};
@@ -381,10 +383,11 @@ class Arguments {
           batched_matrix(context_, field.operand, results_, gemm_.M, gemm_.N);
       m = many.matrix;
       parameter.place = many.place;
-      if (hopper()) parameter.map = map_of(context_.device, many, 64, box_cols, box_bytes);
+      if (hopper())
+        parameter.map = map_of(context_.device, many, stored_box_rows, box_cols, box_bytes);
     } else {
       m = context_.tensors.matrix(field.operand);
-      parameter.map = map(m, 64, box_cols, box_bytes);
+      parameter.map = map(m, stored_box_rows, box_cols, box_bytes);
     }
     parameter.data = m.address;
     parameter.ld_or_count = leading(m);

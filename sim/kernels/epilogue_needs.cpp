@@ -68,6 +68,10 @@ bool brings_functions(const Program& program) {
   });
 }
 
+bool sums_groups(const Program& program) {
+  return std::ranges::any_of(program.body, [](const Primitive& p) { return p.is<GroupReduce>(); });
+}
+
 bool only_stores(const Program& program, const ValueAnalysis& values) {
   if (program.body.size() != 1) return false;
   const Primitive& store = program.body.front();
@@ -206,6 +210,21 @@ bool only_adds_up(const Program& program, const Graph& graph) {
 
 }  // namespace
 
+int slab_groups_of(const EpilogueNeeds& needs, const GemmTile& tile) {
+  // Two consumers: of ten programs in seven tiles of them, those that spilled take more
+  // (CUDA 13.0).
+  constexpr std::int64_t kWideUpright = 96, kWideTurned = 72;
+  constexpr std::int64_t kWideUprightRegisters = 192, kWideTurnedRegisters = 175;
+  const std::int64_t accumulators = tile.m * tile.n / 2 / kThreadsOfGroup;
+  const std::int64_t registers = accumulators + needs.wide_registers;
+  const std::int64_t sums = needs.column_sums * kRegistersOfSum;
+  const bool room = tile.turned()
+                        ? accumulators <= kWideTurned || registers + sums <= kWideTurnedRegisters
+                        : accumulators <= kWideUpright || registers <= kWideUprightRegisters;
+  const bool wide = needs.wide_registers > 0 && tile.m >= partial_tile && room;
+  return wide ? kMostGroups : needs.slab_groups;
+}
+
 std::int64_t column_scratch(const EpilogueNeeds& needs) {
   return needs.column_sums * kScratchOfSum;
 }
@@ -254,6 +273,9 @@ EpilogueNeeds epilogue_needs(const Program& program) {
   needs.only_stores = only_stores(program, values);
   const int live = most_live(placement, values);
   if (live > kRoomyRegisters || brings_functions(program)) needs.slab_groups = kMostGroups / 2;
+  // What is summed over groups of columns depends on what a slab holds of them.
+  if (needs.slab_groups < kMostGroups && !brings_functions(program) && !sums_groups(program))
+    needs.wide_registers = live;
   needs.live_registers = live * needs.slab_groups / kMostGroups;
   return needs;
 }

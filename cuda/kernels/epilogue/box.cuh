@@ -65,6 +65,10 @@ FUSELINE_DEVICE Fragment<each, groups> read_box(u32 box, u32 box_bytes, u32 firs
 template <class T, class Value>
 constexpr int store_row_bytes = min_of(Value::cols* static_cast<int>(sizeof(T)), box_row_bytes);
 
+// Whether a warp has 16 columns of a value, of 64 rows, and not 16 rows.
+template <class Value>
+constexpr bool has_columns = false;
+
 // Writes what box `part` takes of a warp's 16 rows.
 template <class T, int each, int groups>
 FUSELINE_DEVICE void write_box(u32 box, u32 first_row, const Fragment<each, groups>& x, int part) {

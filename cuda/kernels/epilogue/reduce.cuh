@@ -208,8 +208,9 @@ FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
   const u32 mine = scratch + 4 * (slab.row_in_tile / 16 % strips * cols);
   const int rows = slab.rows - slab.row - fragment_row(lane, 0);  // from this lane's first row on
   const bool first = rows > 0, second = rows > fragment_row(0, 1);
-  // Four columns of a lane at a time: eight would spill beside two tiles that are still wanted.
-  constexpr int values = min_of(groups * each, 4);
+  // Of upright tiles four columns of a lane at a time: eight would spill beside two tiles that are
+  // still wanted. Turned ones have the registers, and eight columns take as long as four.
+  constexpr int values = min_of(groups * each, Slab::adds_strips ? 8 : 4);
 #pragma unroll
   for (int begin = 0; begin < groups * each; begin += values) {
     float v[values];

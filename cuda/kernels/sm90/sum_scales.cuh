@@ -47,7 +47,7 @@ struct SumScales {
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     thread %= 128;
     const u32 row_scales = queue.buffers + 4 * columns;
-    tma_wait_read<0>();  // only one thread has copies to wait for
+    tma_wait_read<0>();  // one lane of each warp has copies to wait for
     named_barrier(queue.barrier, 128);
 #pragma unroll
     for (int i = 0; i < columns_each; ++i)

@@ -16,7 +16,7 @@
 
 namespace fuseline::gpu {
 
-constexpr int store_buffer_bytes = 64 * box_row_bytes;
+constexpr int store_buffer_bytes = 64 * box_row_bytes;  // 16 rows of each warp
 constexpr int cols_in_bytes = 256;  // room for one vector's 64 columns in a stage
 
 // In which of a slab's stages box `slot` is. Vectors along columns are in the first.
@@ -182,46 +182,46 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index
   return out;
 }
 
-// Of a box of 64 rows: whether some lie behind the tile's last one and belong to another group, or
+// Of a warp's 16 rows: whether some lie behind the tile's last one and belong to another group, or
 // another tile.
 template <class Shape, int index>
 FUSELINE_DEVICE bool meets_next_group(const Slab90<Shape, index>& slab) {
-  return Shape::clips_rows && slab.row - slab.row_in_tile % 64 + 64 > slab.rows;
+  return Shape::clips_rows && slab.row + 16 > slab.rows;
 }
 
-// The value box by box through the warpgroup's buffers: one thread gives a box to the copy engine
-// (`send(buffer, col, row)`), or all threads copy it (`copy(buffer, col)`), where
-// `by_threads(col)`.
+// The value box by box through the warpgroup's buffers, of which every warp has the 16 rows that it
+// stores: no warp waits for another. One lane gives them to the copy engine (`send(from, col)`), or
+// all lanes copy them (`copy(buffer, col)`), where `by_threads(col)`.
 template <class T, class Value, class Shape, int index, class ByThreads, class Send, class Copy>
 FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
                                ByThreads&& by_threads, Send&& send, Copy&& copy) {
-  constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
-  // With two buffers, whoever has written one may write the other: its box was read before the
-  // barrier between them. Turned tiles and scales pass numbers round in a buffer before it is written.
-  constexpr bool one_barrier =
-      Shape::store_buffers == 2 && !Shape::turned && !Shape::Config::scaled;
+  constexpr int row_bytes = store_row_bytes<T, Value>;
+  constexpr int boxes = Value::cols * sizeof(T) / row_bytes;
   StoreQueue& queue = *slab.queue;
-  const bool issuer = threadIdx.x % 128 == 0;
+  const u32 row = static_cast<u32>(slab.row_in_tile) % 64;
+  const bool issuer = threadIdx.x % 32 == 0;
+  // A warp may have columns of all rows.
+  const auto meet = [&] {
+    if constexpr (has_columns<Value>)
+      named_barrier(queue.barrier, 128);
+    else
+      __syncwarp();
+  };
 #pragma unroll
   for (int part = 0; part < boxes; ++part) {
     const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
-    if constexpr (!one_barrier) {
-      // The copy engine has read this buffer's last box; another's may still be under way.
-      if (issuer) tma_wait_read<Shape::store_buffers - 1>();
-      named_barrier(queue.barrier, 128);
-    }
-    write_box<T>(buffer, static_cast<u32>(slab.row_in_tile) % 64, x, part);
+    // The copy engine has read this buffer's last box; another's may still be under way.
+    if (issuer) tma_wait_read<Shape::store_buffers - 1>();
+    meet();
+    write_box<T>(buffer, row, x, part);
     fence_to_async_proxy();
-    if (one_barrier && issuer) tma_wait_read<0>();
-    named_barrier(queue.barrier, 128);
+    meet();
     const int col = slab.template first_col<Value::each>() + part * (Value::cols / boxes);
-    if (by_threads(col)) {
+    if (by_threads(col))
       copy(buffer, col);
-      if (issuer) tma_commit_group();  // empty: groups count the buffers
-    } else if (issuer) {
-      send(buffer, col, slab.row - slab.row_in_tile % 64);
-      tma_commit_group();
-    }
+    else if (issuer)
+      send(buffer + row * row_bytes, col);
+    if (issuer) tma_commit_group();  // also an empty one: groups count the buffers
     if constexpr (Shape::store_buffers == 2) queue.next ^= 1;
   }
 }
@@ -235,13 +235,14 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
   const auto by_threads = [&](int col) {
     return Shape::store_by_threads || next_group || (across && col < 0);
   };
-  const auto send = [&](u32 buffer, int col, int row) {
+  const auto send = [&](u32 from, int col) {
     if constexpr (add)
-      tma_store_add(to.map, buffer, col, row);
+      tma_store_add(to.map, from, col, slab.row);
     else if constexpr (Shape::batched)
-      tma_store(to.map, buffer, col, row, to.place.head(slab.result), to.place.stack(slab.result));
+      tma_store(to.map, from, col, slab.row, to.place.head(slab.result),
+                to.place.stack(slab.result));
     else
-      tma_store(to.map, buffer, col, row);
+      tma_store(to.map, from, col, slab.row);
   };
   put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
     copy_box<add, store_row_bytes<T, Value>>(buffer, static_cast<u32>(slab.row_in_tile) % 64,
@@ -250,16 +251,15 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
   });
 }
 
-// Rows that lie apart. Threads that copy read a buffer which another warp writes next: the barrier
-// ahead of that is the warpgroup's.
+// Rows that lie apart.
 template <bool across, class T, bool whole, int each, int groups, class Shape, int index>
 FUSELINE_DEVICE void put_tile(StoreMode<false, across>, const TileOutRuns<T, whole>& to,
                               const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
   const TileOut<T>& tile = to.tile;
   const bool next_group = meets_next_group(slab);
   const auto by_threads = [&](int col) { return !whole || next_group || (across && col < 0); };
-  const auto send = [&](u32 buffer, int col, int row) {
-    tma_store(tile.map, buffer, col, row % to.run, 0, row / to.run);
+  const auto send = [&](u32 from, int col) {
+    tma_store(tile.map, from, col, slab.row % to.run, 0, slab.row / to.run);
   };
   put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
     copy_box<false, store_row_bytes<T, Fragment<each, groups>>>(

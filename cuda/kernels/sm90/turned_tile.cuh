@@ -39,6 +39,9 @@ struct TurnedFragment {
   float v[4 * groups];
 };
 
+template <int groups>
+constexpr bool has_columns<TurnedFragment<groups>> = true;
+
 // The box of 64 rows × 64 columns; the warp has columns first_row onward.
 template <class T, int groups>
 FUSELINE_DEVICE void write_box(u32 box, u32 first_row, const TurnedFragment<groups>& x, int) {
@@ -145,6 +148,7 @@ struct TurnedTile {
       named_barrier(queue.barrier, 128);
       read(buffer, half, y);
     }
+    named_barrier(queue.barrier, 128);  // a warp may store into the buffer
   }
   // What goes on to the strip's next columns.
   template <int of_strip, class States>
@@ -274,12 +278,13 @@ struct TurnedTile {
       named_barrier(queue.barrier, 128);
       read(buffer, half, y);
     }
+    named_barrier(queue.barrier, 128);  // a warp may store into the buffer
     return y;
   }
   // The store buffer that comes next, once the copy engine has read what a strip before left there.
   FUSELINE_DEVICE u32 buffer_of(const StoreQueue& queue) const {
     static_assert(store_buffer_bytes >= 32 * 64 * 4 && store_buffer_bytes % 128 == 0);
-    if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
+    if (threadIdx.x % 32 == 0) tma_wait_read<Block::store_buffers - 1>();
     return queue.buffers + queue.next * store_buffer_bytes;
   }
   template <int groups>

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "cuda/compile/compiler.h"
@@ -70,26 +73,34 @@ TEST_F(RecordedPlanTest, AddressesLeaveNoTraceInTheParameters) {
   EXPECT_EQ(a.codes[0].cubin, b.codes[0].cubin);
 }
 
-// The kernel sweeps its tiles in the groups that the simulator reckons with: 1,128 rows are nine
-// tiles of 128, and with groups of eight the last row would read all weights again.
+// The kernel sweeps its tiles in the groups that the simulator reckons with: of an upright tile
+// (1,128 rows are nine tiles of 128, and with groups of eight the last would read all weights
+// again) and of a turned one.
 TEST_F(RecordedPlanTest, ProductsAreSweptInTheGroupsOfTheSimulator) {
-  const Plan plan = plan_of_text(
-      "fuse 1\nsize M = 1128, N = 28672, K = 4096\ninput x[M,K]\nweight w[N,K]\noutput y[M,N]\n\n"
-      "program product\n  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n");
   const Gpu gpu = load_gpu("h200");
-  const RecordedPlan recorded = record_plan(plan, gpu, 2);
-  ASSERT_EQ(recorded.launches.size(), 1U);
-  constexpr std::size_t kNumbers = 2 * 128;  // behind two tensor maps
-  std::int32_t numbers[4] = {};              // M, N, K, group
-  ASSERT_GE(recorded.launches[0].parameters.at(0).size(), kNumbers + sizeof numbers);
-  std::memcpy(numbers, recorded.launches[0].parameters[0].data() + kNumbers, sizeof numbers);
-  EXPECT_EQ(numbers[0], 1128);
-  const GemmProblem problem =
-      gemm_problem_of(plan.kernels[0].phases.front(), AddressMap(plan), false);
-  const GemmTile tile = choose_tile(problem, gpu);
-  const std::int64_t group = raster_group_of(problem, tile, gpu);
-  EXPECT_EQ(numbers[3], group / std::max(tile.cluster_m, tile.cluster_n));
-  EXPECT_NE(group, raster_group(false, tile, 0)) << "the usual one would show nothing";
+  std::set<bool> turned;
+  for (const char* sizes : {"M = 1128, N = 28672, K = 4096", "M = 1432, N = 27648, K = 5120"}) {
+    const Plan plan =
+        plan_of_text(fmt::format("fuse 1\nsize {}\ninput x[M,K]\nweight w[N,K]\noutput y[M,N]\n\n"
+                                 "program product\n  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n",
+                                 sizes));
+    const RecordedPlan recorded = record_plan(plan, gpu, 2);
+    ASSERT_EQ(recorded.launches.size(), 1U);
+    constexpr std::size_t kNumbers = 2 * 128;  // behind two tensor maps
+    std::array<std::int32_t, 4> numbers{};     // M, N, K, group
+    ASSERT_GE(recorded.launches[0].parameters.at(0).size(), kNumbers + sizeof numbers);
+    std::memcpy(numbers.data(), recorded.launches[0].parameters[0].data() + kNumbers,
+                sizeof numbers);
+    const GemmProblem problem =
+        gemm_problem_of(plan.kernels[0].phases.front(), AddressMap(plan), false);
+    EXPECT_EQ(numbers[0], problem.m);
+    const GemmTile tile = choose_tile(problem, gpu);
+    turned.insert(tile.turned());
+    const std::int64_t group = raster_group_of(problem, tile, gpu);
+    EXPECT_EQ(numbers[3], group / std::max(tile.cluster_m, tile.cluster_n)) << sizes;
+    EXPECT_NE(group, raster_group(false, tile, 0)) << "the usual one would show nothing";
+  }
+  EXPECT_EQ(turned.size(), 2U) << "both kinds of tiles";
 }
 
 // PyTorch refuses to write a product of bf16 to fp32: such a product stays a kernel of ours.

@@ -32,17 +32,18 @@ std::string EarlyLoads::load(Value value, const std::string& wanted_name,
   std::string& member = members_[value];
   if (member.empty()) {
     member = names_.unique(wanted_name);
-    state_ += fmt::format("    TableVectors<slab_groups> {};\n", member);
+    state_ += (state_.empty() ? "" : ", ") + member;
   }
   scopes_.try_emplace(part, scope_of(parts, part));
-  const std::string line = fmt::format("        loads.{} = {};\n", member, code);
+  const std::string line = fmt::format("        loads.{}.loaded = {};\n", member, code);
   if (loads_[part].find(line) == std::string::npos) loads_[part] += line;
-  return "early." + member;
+  return fmt::format("early.{}([&] {{ return {}; }})", member, code);
 }
 
 std::string EarlyLoads::source() const {
-  std::string text = "  struct Early {\n" + state_ +
-                     "  };\n  template <class Slab>\n"
+  std::string text = "  template <class Vectors>\n  struct Loads {\n    Vectors " + state_ +
+                     ";\n  };\n  using Early = Loads<EarlyVectors<slab_groups>>;\n"
+                     "  using Late = Loads<LateVectors>;\n  template <class Slab>\n"
                      "  static FUSELINE_DEVICE Early early(const Params& p, const Slab& slab) {\n"
                      "    Early loads;\n";
   for (const auto& [part, lines] : loads_)

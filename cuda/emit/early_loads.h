@@ -1,5 +1,5 @@
 // Loads of an epilogue that need no sums: the source of its `early`, which begins them, and of the
-// struct that has what they bring (kernels/epilogue/run.cuh).
+// structs that `run` finds them in (kernels/epilogue/run.cuh).
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace fuseline::cuda {
 class EarlyLoads {
  public:
   // Loads the value in a part (-1: the whole width) by `code`, a call that gives TableVectors.
-  // Returns what names it in `run`. Other parts may load the same value, by code of their own.
+  // Returns what `run` has for it. Other parts may load the same value, by code of their own.
   std::string load(Value value, const std::string& wanted_name, const EpilogueParts& parts,
                    int part, const std::string& code);
   [[nodiscard]] bool empty() const { return members_.empty(); }
@@ -26,7 +26,7 @@ class EarlyLoads {
   std::map<int, std::string> loads_;  // of each part
   std::map<int, std::string> scopes_;
   Names names_;
-  std::string state_;
+  std::string state_;  // the members' names
 };
 
 }  // namespace fuseline::cuda

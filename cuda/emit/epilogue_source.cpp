@@ -359,9 +359,9 @@ class Emitter final : public EpilogueCode {
            ahead_.text + "  }\n";
     if (!early_.empty()) t += early_.source();
     t += fmt::format(
-        "  template <class Slab, class Tile>\n  static FUSELINE_DEVICE void run(const Params& p, "
+        "  template <class Slab, class Tile{}>\n  static FUSELINE_DEVICE void run(const Params& p, "
         "State& state, const Slab& slab,\n                                  const Tile& y{}) {{\n",
-        early_.empty() ? "" : ", const Early& early");
+        early_.empty() ? "" : ", class Loaded", early_.empty() ? "" : ", const Loaded& early");
     t += body_ + "  }\n};\n";
     source_.fields = std::move(fields_);
     return std::move(source_);

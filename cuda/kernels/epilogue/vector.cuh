@@ -231,6 +231,23 @@ FUSELINE_DEVICE Fragment<2, groups> table_of(const TableVectors<groups>& loaded)
   return out;
 }
 
+// What an epilogue's `run` gets for vectors: those that `early` has loaded, or nothing, and then it
+// loads them where it wants them.
+template <int groups>
+struct EarlyVectors {
+  TableVectors<groups> loaded;
+  template <class F>
+  FUSELINE_DEVICE const TableVectors<groups>& operator()(F&&) const {
+    return loaded;
+  }
+};
+struct LateVectors {
+  template <class F>
+  FUSELINE_DEVICE auto operator()(F&& load) const {
+    return load();
+  }
+};
+
 // One row for each sequence: row m takes row m / tokens. Its rows are few and many threads want
 // them, so they come from cache. `pairs`: data is a multiple of two elements, as ld always is.
 template <class T, bool pairs = true>

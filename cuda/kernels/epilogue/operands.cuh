@@ -30,8 +30,8 @@ struct ColsIn {
   int begin;
 };
 
-// A tile that the epilogue stores. Box: 64 rows of the value's columns in a slab, 128 bytes at
-// most: 4 · each · groups columns; swizzled by the bytes of its rows (128, 64 or 32).
+// A tile that the epilogue stores. Box: a warp's 16 rows of the value's columns in a slab, 128 bytes
+// at most: 4 · each · groups columns; swizzled by the bytes of its rows (128, 64 or 32).
 template <class T>
 struct TileOut {
   TmaMap map;

@@ -66,7 +66,7 @@ struct Sm90Layout {
   static constexpr int strips = turned ? ceil_div(tile_rows, 64) : Config::subtiles;
   static constexpr int strips_per_warp = strips;
   static constexpr int column_sums_of_tile = column_sums<Epilogue>;
-  // A box of 64 rows may hold rows that are no longer the tile's.
+  // A warp's rows may no longer be the tile's.
   static constexpr bool clips_rows = ragged || (turned && tile_rows % 64 != 0);
   static constexpr int slabs = (turned ? Config::tile_m : tile_cols) / slab_cols;
   static constexpr int slab_groups = Epilogue::slab_groups;
@@ -94,7 +94,7 @@ struct Sm90Layout {
                                       : strips_per_warp > 1 ? Epilogue::scratch_bytes
                                                             : 0;
   static constexpr int tile_scratch_bytes =
-      turned                ? 2 * column_sums<Epilogue> * scratch_step
+      turned                ? 2 * column_sums_of_tile * scratch_step
       : strips_per_warp > 1 ? most_column_reductions* scratch_step
                             : Epilogue::scratch_bytes;
   // Numbers of 64 rows that go from one consumer to the other (tile_io.cuh).

@@ -1,8 +1,8 @@
 // How an epilogue reads and writes tiles on sm_90.
 //
 // Loads: the producer has asked the copy engine for the slab's boxes (`Fetch`); here they are read
-// from the ring's stage. Stores: a warpgroup writes 64 rows to one of its buffers in shared
-// memory (stmatrix), and one thread gives the buffer to the copy engine, which clips at the edges.
+// from the ring's stage. Stores: a warp writes its 16 rows to one of its warpgroup's buffers
+// in shared memory (stmatrix), and one lane gives them to the copy engine, which clips at the edges.
 #pragma once
 
 #include "../epilogue/box.cuh"

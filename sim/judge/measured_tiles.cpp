@@ -21,7 +21,8 @@ std::optional<TileEdges> tile_edges(const std::string& text) {
   return TileEdges{edges[0], edges[1], edges[2]};
 }
 
-MeasuredTiles::MeasuredTiles(const Measurements& measurements) {
+MeasuredTiles::MeasuredTiles(const Measurements& measurements)
+    : group_(measurements.meta.raster_clusters) {
   for (const MeasuredTrace& trace : measurements.traces) {
     for (const MeasuredKernel& kernel : trace.kernels) {
       const std::optional<TileEdges> edges = tile_edges(kernel.tile);
@@ -31,6 +32,7 @@ MeasuredTiles::MeasuredTiles(const Measurements& measurements) {
 }
 
 void MeasuredTiles::give_to(Plan& plan, const BlockCase& block) const {
+  for (Kernel& kernel : plan.kernels) kernel.ran_group = group_;
   const auto tiles = by_block_.find(block.label());
   if (tiles == by_block_.end()) return;
   for (Kernel& kernel : plan.kernels) {

@@ -20,11 +20,13 @@ class MeasuredTiles {
   MeasuredTiles() = default;
   explicit MeasuredTiles(const Measurements& measurements);
 
-  // Sets `ran` of the plan's kernels that have a row with a tile in the block's trace.
+  // Sets `ran` of the plan's kernels that have a row with a tile in the block's trace, and
+  // `ran_group` of all where the measurement says how tiles were swept.
   void give_to(Plan& plan, const BlockCase& block) const;
 
  private:
   std::map<std::string, std::map<std::string, TileEdges>> by_block_;  // label, then kernel
+  std::optional<std::int64_t> group_;
 };
 
 }  // namespace fuseline

@@ -95,6 +95,8 @@ struct GemmProblem {
   std::optional<GemmTile> tile;  // empty: chosen
   // Of the tile that a measured kernel ran with: the choice is among the menu's with these edges.
   std::optional<TileEdges> ran{};
+  // And of the raster's group, in clusters; empty: gemm_raster.h says it.
+  std::optional<std::int64_t> ran_group{};
   EpilogueNeeds needs;                 // of our own mainloop's tiles
   std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
 

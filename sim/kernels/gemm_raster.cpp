@@ -106,6 +106,8 @@ std::int64_t raster_group_of(const GemmProblem& problem, const GemmTile& tile, c
       !has_feature(gpu, Feature::bulk_copy) || problem.products() > 1 || !problem.groups.empty() ||
       !problem.depths.empty())
     return usual;
+  const std::int64_t blocks = std::max(tile.cluster_m, tile.cluster_n);
+  if (problem.ran_group) return *problem.ran_group * blocks;
   const std::int64_t high = tile.m * tile.cluster_m, wide = tile.n * tile.cluster_n;
   const std::int64_t rows = ceil_div(problem.m, high), columns = ceil_div(problem.n, wide);
   const Bytes of_rows(high * problem.k * problem.a.matrix.element);
@@ -120,7 +122,7 @@ std::int64_t raster_group_of(const GemmProblem& problem, const GemmTile& tile, c
     std::swap(tiles.across, tiles.along);
     std::swap(tiles.panel_across, tiles.panel_along);
   }
-  return least_read_group(tiles, gpu.l2_capacity) * std::max(tile.cluster_m, tile.cluster_n);
+  return least_read_group(tiles, gpu.l2_capacity) * blocks;
 }
 
 }  // namespace fuseline

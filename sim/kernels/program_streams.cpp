@@ -329,6 +329,7 @@ GemmProblem gemm_problem_of(const Kernel& kernel, const Program& program,
   GemmProblem problem =
       gemm_problem_of(program, addresses, kernel.implementation == Implementation::library_gemm);
   problem.ran = kernel.ran;
+  problem.ran_group = kernel.ran_group;
   problem.rows_of_tokens = std::ranges::any_of(kernel.ops, [&](OpId id) {
     return addresses.graph().op(id).attributes.get<AttentionShape>() != nullptr;
   });

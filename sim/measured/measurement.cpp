@@ -211,7 +211,9 @@ std::vector<std::string> read_texts(const TomlTable& table, const char* name) {
 MeasurementMeta read_meta(const fs::path& path) {
   const TomlTable table = TomlTable::load(path);
   table.refuse_other_keys({"title", "gpu", "device", "driver", "toolkit", "framework", "date",
-                           "clocks", "command", "version", "counters", "notes"});
+                           "clocks", "command", "version", "counters", "notes", "raster_clusters"});
+  std::optional<std::int64_t> clusters;
+  if (table.has("raster_clusters")) clusters = table.whole("raster_clusters", {1, 1024});
   const auto field = [&](const char* name) { return table.text_or(name, ""); };
   return {.title = field("title"),
           .gpu = field("gpu"),
@@ -224,7 +226,8 @@ MeasurementMeta read_meta(const fs::path& path) {
           .command = fmt::format("{}", fmt::join(read_texts(table, "command"), "\n")),
           .version = field("version"),
           .counters = field("counters"),
-          .notes = read_texts(table, "notes")};
+          .notes = read_texts(table, "notes"),
+          .raster_clusters = clusters};
 }
 
 bool contains(std::string_view text, std::string_view part) {

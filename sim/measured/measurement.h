@@ -22,6 +22,9 @@ struct MeasurementMeta {
   std::string version = {};             // of fuseline, where it measured itself
   std::string counters = {};            // where byte counts come from: "Nsight Compute", "CUPTI"
   std::vector<std::string> notes = {};  // what a reader of the numbers should know
+  // Clusters of tiles in a group of our own products' raster, where it was the same for all; empty:
+  // as the tool chooses them.
+  std::optional<std::int64_t> raster_clusters = {};
 };
 
 // One way to run one block. `execution` is a policy's name where the policy imitates it.

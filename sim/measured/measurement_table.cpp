@@ -247,6 +247,8 @@ std::string meta_toml(const MeasurementMeta& meta) {
         Field{"date", meta.date}, Field{"clocks", meta.clocks}, Field{"counters", meta.counters}}) {
     if (!f.text.empty()) out += toml_field(f.name, toml_text(f.text));
   }
+  if (meta.raster_clusters)
+    out += toml_field("raster_clusters", std::to_string(*meta.raster_clusters));
   std::vector<std::string> commands;
   std::istringstream lines(meta.command);
   for (std::string line; std::getline(lines, line);) commands.push_back(line);

@@ -130,6 +130,7 @@ Measurements merged(Measurements base, const Measurements& added) {
         &MeasurementMeta::counters}) {
     meta.*field = joined(meta.*field, more.*field, "; ");
   }
+  if (!meta.raster_clusters) meta.raster_clusters = more.raster_clusters;
   meta.command = joined(meta.command, more.command, "\n");
   for (const std::string& note : more.notes) {
     put(meta.notes, note, [](const auto& a, const auto& b) { return a == b; });

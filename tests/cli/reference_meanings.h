@@ -217,6 +217,8 @@ inline const Meanings kMeasurementMeanings = {
     {"clocks", "locked or not, limits"},
     {"command", "that measured"},
     {"counters", "what counted"},
+    {"raster_clusters",
+     "clusters of tiles in a group of our own products' raster; absent: as the tool chooses"},
     {"notes", "what a reader of the numbers should know"},
 };
 

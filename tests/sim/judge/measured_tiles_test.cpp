@@ -58,5 +58,27 @@ TEST(MeasuredTiles, ArePredictedInPlaceOfTheChosenOnes) {
   EXPECT_EQ(tiles_of(MeasuredTiles(measured)), chosen);
 }
 
+// A folder says how its products were swept: bytes are those of the day.
+TEST(MeasuredTiles, GroupsOfTilesAreThoseOfTheDay) {
+  const Gpu gpu = load_gpu("h200");
+  BlockCase block{.model = "llama3-8b", .execution = "coda", .workload = {}};
+  block.workload.phase = Phase::forward;
+  block.workload.batch = 1;
+  block.workload.seq = 1128;
+  Measurements measured;
+  const auto read_by_gate_up = [&] {
+    Plan plan = make_plan("coda", load_model(block.model), block.workload, plan_target(gpu));
+    MeasuredTiles(measured).give_to(plan, block);
+    double megabytes = 0;
+    for (const KernelEstimate& k : simulate(plan, gpu, Fidelity::hierarchy).kernels)
+      if (k.name == "gate_up") megabytes = k.hbm_read.as_double() / 1e6;
+    return megabytes;
+  };
+  const double today = read_by_gate_up();
+  measured.meta.raster_clusters = 8;
+  EXPECT_NEAR(read_by_gate_up(), 518, 0.1 * 518) << "measured with groups of eight";
+  EXPECT_NEAR(today, 286, 0.15 * 286) << "and with one of nine rows";
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -90,14 +90,15 @@ int count_tables(const Program& program) {
 }
 
 // Whether loads of all tables begin ahead (cuda/emit/epilogue_source.cpp): vectors of 16-bit
-// numbers, for parts that begin where slabs do, since one slab may meet two parts otherwise. More
-// than two tables would not fit the registers: those of norms of heads and RoPE spilled.
-bool loads_tables_early(const Program& program, const Graph& graph, int slab_groups) {
+// numbers, for parts that begin where the widest slabs do, since one slab may meet two parts
+// otherwise. More than two tables would not fit the registers: those of norms of heads and RoPE
+// spilled.
+bool loads_tables_early(const Program& program, const Graph& graph) {
   const EpilogueParts parts = parts_of(program);
   const auto begins = [&](Value table) {
     for (std::size_t i = 0; i < program.body.size(); ++i)
       if (std::ranges::count(program.body[i].uses(), table) > 0 &&
-          parts.begin(parts.home[i]) % (8 * slab_groups) != 0)
+          parts.begin(parts.home[i]) % kSlabCols != 0)
         return false;
     return true;
   };
@@ -232,7 +233,7 @@ std::int64_t column_scratch(const EpilogueNeeds& needs) {
 EpilogueNeeds epilogue_needs(const Program& program, const Graph& graph) {
   EpilogueNeeds needs = epilogue_needs(program);
   needs.sums_of_any_rows = needs.reduces_columns && only_adds_up(program, graph);
-  needs.late_tables = needs.loads_tables && !loads_tables_early(program, graph, needs.slab_groups);
+  needs.late_tables = needs.loads_tables && !loads_tables_early(program, graph);
   return needs;
 }
 

@@ -73,13 +73,12 @@ TEST_F(RecordedPlanTest, AddressesLeaveNoTraceInTheParameters) {
   EXPECT_EQ(a.codes[0].cubin, b.codes[0].cubin);
 }
 
-// The kernel sweeps its tiles in the groups that the simulator reckons with: of an upright tile
-// (1,128 rows are nine tiles of 128, and with groups of eight the last would read all weights
-// again) and of a turned one.
+// The kernel sweeps its tiles in the groups that the simulator reckons with, upright ones along M
+// and turned ones along N.
 TEST_F(RecordedPlanTest, ProductsAreSweptInTheGroupsOfTheSimulator) {
   const Gpu gpu = load_gpu("h200");
   std::set<bool> turned;
-  for (const char* sizes : {"M = 1128, N = 28672, K = 4096", "M = 1432, N = 27648, K = 5120"}) {
+  for (const char* sizes : {"M = 1024, N = 28672, K = 4096", "M = 1432, N = 27648, K = 5120"}) {
     const Plan plan =
         plan_of_text(fmt::format("fuse 1\nsize {}\ninput x[M,K]\nweight w[N,K]\noutput y[M,N]\n\n"
                                  "program product\n  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n",

@@ -173,6 +173,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   return config;
 }
 
+GemmTile tile_of(const GemmConfig& config) {
+  return {.m = config.tile_m,
+          .n = config.tile_n,
+          .cluster_m = config.turned ? 1 : config.cluster,
+          .cluster_n = config.turned ? config.cluster : 1};
+}
+
 GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   std::vector<Layout> fields;
   for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
@@ -257,8 +264,7 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
   FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
   EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmConfig config = gemm_config(program, epilogue, tile, architecture);
-  const GemmTile built{.m = config.tile_m, .n = config.tile_n, .cluster_n = config.turned ? 2 : 1};
-  if (const int groups = slab_groups_of(epilogue.needs, built);
+  if (const int groups = slab_groups_of(epilogue.needs, tile_of(config));
       architecture == SmTarget::sm_90a && groups != epilogue.needs.slab_groups)
     epilogue = epilogue_source(graph, program, "Epilogue", groups);
   config.batched = gemm.batch > 1 || config.ragged_k;

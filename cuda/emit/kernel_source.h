@@ -56,6 +56,9 @@ struct GemmArguments {
 };
 GemmArguments gemm_arguments(const GemmKernelSource& kernel);
 
+// The tile that a kernel has, as the simulator knows tiles.
+GemmTile tile_of(const GemmConfig& config);
+
 // The tile that the simulator chose, as far as our mainloop has it: a program that sums columns
 // takes tiles of 128 rows, and one that leaves row partials tiles of whole blocks of 128 columns.
 GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,

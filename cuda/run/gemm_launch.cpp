@@ -123,17 +123,9 @@ class Arguments {
   std::int32_t raster_group() const {
     if (gemm_.batch > 1 || config_.ragged || config_.ragged_k || config_.cluster_k > 1)
       return kUsualGroup;
-    // Clusters are along M, or if turned along N, and so are the groups.
-    const bool turned = config_.turned;
-    const std::int64_t across = (turned ? config_.tile_n : config_.tile_m) * config_.cluster;
-    const std::int64_t along = turned ? config_.tile_m : config_.tile_n;
-    const std::int64_t depth = gemm_.K * (config_.of_codes ? 1 : 2);
-    const RasterTiles tiles{.across = ceil_div(turned ? gemm_.N : gemm_.M, across),
-                            .along = ceil_div(turned ? gemm_.M : gemm_.N, along),
-                            .at_once = blocks_ / config_.cluster,
-                            .panel_across = Bytes(across * depth),
-                            .panel_along = Bytes(along * depth),
-                            .stored = Bytes(2 * across * along)};
+    const Bytes row(gemm_.K * (config_.of_codes ? 1 : 2));
+    const RasterTiles tiles =
+        raster_tiles(tile_of(config_), gemm_.M, gemm_.N, row, row, blocks_ / config_.cluster);
     return static_cast<std::int32_t>(least_read_group(tiles, context_.device.info().l2));
   }
 

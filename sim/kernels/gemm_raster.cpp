@@ -1,6 +1,7 @@
 #include "sim/kernels/gemm_raster.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "sim/gpu/gpu.h"
@@ -74,6 +75,22 @@ class WaveReads {
 
 }  // namespace
 
+RasterTiles raster_tiles(const GemmTile& tile, std::int64_t m, std::int64_t n, Bytes row_of_a,
+                         Bytes row_of_b, std::int64_t at_once) {
+  const std::int64_t high = tile.m * tile.cluster_m, wide = tile.n * tile.cluster_n;
+  RasterTiles tiles{.across = ceil_div(m, high),
+                    .along = ceil_div(n, wide),
+                    .at_once = at_once,
+                    .panel_across = high * row_of_a,
+                    .panel_along = wide * row_of_b,
+                    .stored = Bytes(2 * high * wide)};
+  if (tile.turned()) {
+    std::swap(tiles.across, tiles.along);
+    std::swap(tiles.panel_across, tiles.panel_along);
+  }
+  return tiles;
+}
+
 std::int64_t least_read_group(const RasterTiles& tiles, Bytes l2) {
   const std::int64_t usual = std::min(kOwnRasterClusters, tiles.across);
   if (tiles.across * tiles.along <= tiles.at_once) return usual;
@@ -108,20 +125,9 @@ std::int64_t raster_group_of(const GemmProblem& problem, const GemmTile& tile, c
     return usual;
   const std::int64_t blocks = std::max(tile.cluster_m, tile.cluster_n);
   if (problem.ran_group) return *problem.ran_group * blocks;
-  const std::int64_t high = tile.m * tile.cluster_m, wide = tile.n * tile.cluster_n;
-  const std::int64_t rows = ceil_div(problem.m, high), columns = ceil_div(problem.n, wide);
-  const Bytes of_rows(high * problem.k * problem.a.matrix.element);
-  const Bytes of_columns(wide * problem.k * problem.b.matrix.element);
-  RasterTiles tiles{.across = rows,
-                    .along = columns,
-                    .at_once = blocks_at_once(tile, gpu) / tile.cluster(),
-                    .panel_across = of_rows,
-                    .panel_along = of_columns,
-                    .stored = Bytes(2 * high * wide)};
-  if (tile.cluster_m < tile.cluster_n) {
-    std::swap(tiles.across, tiles.along);
-    std::swap(tiles.panel_across, tiles.panel_along);
-  }
+  const RasterTiles tiles = raster_tiles(
+      tile, problem.m, problem.n, Bytes(problem.k * problem.a.matrix.element),
+      Bytes(problem.k * problem.b.matrix.element), blocks_at_once(tile, gpu) / tile.cluster());
   return least_read_group(tiles, gpu.l2_capacity) * blocks;
 }
 

@@ -21,6 +21,11 @@ struct RasterTiles {
   Bytes stored;                        // by a cluster
 };
 
+// Of a product of m rows and n columns whose operands have these bytes in a row, all of K: clusters
+// are along M, or if turned along N, and so are the groups.
+RasterTiles raster_tiles(const GemmTile& tile, std::int64_t m, std::int64_t n, Bytes row_of_a,
+                         Bytes row_of_b, std::int64_t at_once);
+
 // The clusters across of one group with which all waves together read the least.
 std::int64_t least_read_group(const RasterTiles& tiles, Bytes l2);
 

@@ -69,6 +69,10 @@ void check_existing(const fs::path& folder, ExistingFolder existing) {
   }
 }
 
+std::string swept_in(const MeasurementMeta& meta) {
+  return meta.raster_clusters ? std::to_string(*meta.raster_clusters) : "as the tool chooses";
+}
+
 // One meta.toml speaks for all numbers of a folder.
 void check_same_source(const fs::path& folder, const MeasurementMeta& old,
                        const MeasurementMeta& added) {
@@ -76,9 +80,11 @@ void check_same_source(const fs::path& folder, const MeasurementMeta& old,
     const char* name;
     const std::string &before, &now;
   };
+  const std::string groups_before = swept_in(old), groups_now = swept_in(added);
   for (const Field& f :
-       {Field{"gpu", old.gpu, added.gpu}, Field{"device", old.device, added.device},
-        Field{"driver", old.driver, added.driver}, Field{"toolkit", old.toolkit, added.toolkit},
+       {Field{"raster_clusters", groups_before, groups_now}, Field{"gpu", old.gpu, added.gpu},
+        Field{"device", old.device, added.device}, Field{"driver", old.driver, added.driver},
+        Field{"toolkit", old.toolkit, added.toolkit},
         Field{"framework", old.framework, added.framework}}) {
     if (f.before.empty() || f.now.empty() || f.before == f.now) continue;
     throw InputError({.file = (folder / "meta.toml").string(),
@@ -130,7 +136,6 @@ Measurements merged(Measurements base, const Measurements& added) {
         &MeasurementMeta::counters}) {
     meta.*field = joined(meta.*field, more.*field, "; ");
   }
-  if (!meta.raster_clusters) meta.raster_clusters = more.raster_clusters;
   meta.command = joined(meta.command, more.command, "\n");
   for (const std::string& note : more.notes) {
     put(meta.notes, note, [](const auto& a, const auto& b) { return a == b; });

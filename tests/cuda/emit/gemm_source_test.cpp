@@ -139,6 +139,23 @@ TEST(GemmSource, ProductsInBatchesSayIt) {
   EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false, 1, 128>;"));
 }
 
+// The host stores boxes of what the kernel sees at once.
+TEST(GemmSource, SlabsAreAsWideAsTheTilePermits) {
+  const Plan plan = make_plan("coda", load_model("gpt2-xl"), test::workload(Phase::train));
+  const Program& program = test::program_of(plan, "d_up");
+  const auto groups = [&](const GemmTile& tile, SmTarget target) {
+    const GemmKernelSource kernel = gemm_kernel_source(plan.graph, program, tile, target, "test");
+    EXPECT_THAT(kernel.source.text,
+                HasSubstr(fmt::format("slab_groups = {};", kernel.slab_groups)));
+    return kernel.slab_groups;
+  };
+  const GemmTile low{.m = 144, .n = 128, .cluster_n = 2}, high{.m = 176, .n = 128, .cluster_n = 2};
+  EXPECT_EQ(groups(low, SmTarget::sm_90a), 8);
+  EXPECT_EQ(groups(high, SmTarget::sm_90a), 4);
+  EXPECT_EQ(groups(kLargeTile, SmTarget::sm_90a), 4);
+  EXPECT_EQ(groups(low, SmTarget::sm_80), 4);
+}
+
 TEST(GemmSource, TurnedTilesChangeTheOperandsPlaces) {
   const Plan plan = unfused("llama2-7b", Phase::train);
   const auto kernel = [&](const char* name, const GemmTile& tile) {

@@ -105,6 +105,37 @@ TEST(EpilogueNeeds, OfTurnedTiles) {
   EXPECT_TRUE(fits({.only_stores = true}, tall));
 }
 
+// Values that do not fit wide slabs beside the accumulators of large tiles do in smaller ones.
+TEST(EpilogueNeeds, SlabsAreWideWhereRegistersPermit) {
+  const auto turned = [](std::int64_t rows) {
+    return GemmTile{.m = rows, .n = 128, .cluster_n = 2};
+  };
+  const GemmTile upright{.m = 128, .n = 256, .cluster_m = 2}, narrow{.m = 128, .n = 192};
+  EpilogueNeeds needs{.column_sums = 3, .slab_groups = 4, .wide_registers = 80};
+  EXPECT_EQ(slab_groups_of(needs, turned(144)), 8);
+  EXPECT_EQ(slab_groups_of(needs, turned(192)), 4) << "32 bytes would spill";
+  EXPECT_EQ(slab_groups_of(needs, narrow), 8);
+  EXPECT_EQ(slab_groups_of(needs, upright), 4) << "96 bytes would spill";
+  needs.wide_registers = 64;
+  EXPECT_EQ(slab_groups_of(needs, upright), 8);
+  needs.wide_registers = 0;
+  EXPECT_EQ(slab_groups_of(needs, narrow), 4) << "the program has none that would fit";
+  EXPECT_EQ(slab_groups_of({.wide_registers = 0}, upright), 8);
+  EXPECT_EQ(slab_groups_of({.slab_groups = 4, .wide_registers = 16}, {.m = 64, .n = 128}), 4);
+  const auto of = [](const char* model, Phase phase, const char* kernel) {
+    return epilogue_needs(
+               program_of_kernel(
+                   make_plan("coda", build_block(load_model(model), phase == Phase::train
+                                                                        ? test::train(1, 256)
+                                                                        : test::forward(1, 256))),
+                   kernel))
+        .wide_registers;
+  };
+  EXPECT_GT(of("gpt2-xl", Phase::train, "d_up"), 0);
+  EXPECT_EQ(of("vit-l", Phase::train, "d_down"), 0) << "erf would spill";
+  EXPECT_EQ(of("qwen3-8b", Phase::forward, "qkv"), 0) << "norms of heads are summed within a slab";
+}
+
 TEST(EpilogueNeeds, PlainProductsAndTablesAreSeen) {
   const auto needs = [](const char* policy, const char* kernel) {
     const Plan plan =

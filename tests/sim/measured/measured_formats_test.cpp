@@ -34,8 +34,11 @@ class MeasuredFormats : public ::testing::Test {
 // The same sizes with other weights, and with other routing, are other blocks.
 TEST_F(MeasuredFormats, BlocksOfOtherFormatsStandBesideEachOther) {
   std::vector<BlockCase> cases;
-  const MeasuredKernel first{.site = "a", .kernel = "a", .time = microseconds(4)};
-  const MeasuredKernel second{.site = "b", .kernel = "b", .time = microseconds(5)};
+  MeasuredKernel first, second;
+  first.site = first.kernel = "a";
+  first.time = microseconds(4);
+  second.site = second.kernel = "b";
+  second.time = microseconds(5);
   for (const char* weights : {"bf16", "int4", "fp8-block"}) {
     cases.push_back(tiny_case());
     cases.back().workload.formats.weights = parse_stored_weight(weights, "", "bf16");

@@ -393,6 +393,13 @@ TEST_F(MeasurementWriteTest, TwoGpusDoNotShareAFolder) {
       problem_of([&] { write_measurements(folder_, other, ExistingFolder::extend); });
   EXPECT_EQ(p.field, "gpu");
   EXPECT_EQ(p.value, "h100");
+  // Neither do two ways to sweep tiles, by one of which the folder is predicted.
+  other = one_block();
+  other.meta.raster_clusters = 8;
+  const InputProblem swept =
+      problem_of([&] { write_measurements(folder_, other, ExistingFolder::extend); });
+  EXPECT_EQ(swept.field, "raster_clusters");
+  EXPECT_EQ(swept.value, "8");
 }
 
 TEST_F(MeasurementWriteTest, FoldersWithSuchNamesAreNotOurs) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/data_files.h"
@@ -36,6 +38,14 @@ bool says_where_to_write(const std::string& word) {
   });
 }
 
+// mpirun ends all ranks when one ends with an error, also one that has not printed its message yet.
+// So the others give the first, which usually has the same error, time to print it and to end. It is
+// a mistake of this rank alone if nobody has ended it by then.
+void wait_for_the_first_rank() {
+  constexpr std::chrono::seconds kTimeToSpeak{5};
+  if (Ranks::rank_in_environment() > 0) std::this_thread::sleep_for(kTimeToSpeak);
+}
+
 void refuse_resume(const std::string& what, const std::optional<std::string>& output) {
   if (output && keeps_journal(*output)) return;
   throw InputError({.file = kCommandLine,
@@ -52,11 +62,11 @@ CommandResult one_rank_speaks(const std::function<CommandResult()>& command) {
   try {
     return command();
   } catch (const InputError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::wrong_input};
+    wait_for_the_first_rank();
+    throw;
   } catch (const MissingError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::something_missing};
+    wait_for_the_first_rank();
+    throw;
   }
 }
 

@@ -75,6 +75,7 @@ struct SumScales {
         }
       }
     }
+    named_barrier(queue.barrier, 128);  // a warp may store into the buffers
   }
 
  private:

@@ -13,10 +13,11 @@
 #include "../ptx/matrix.cuh"
 #include "../ptx/sync.cuh"
 #include "../swizzle.cuh"
+#include "store_buffer.cuh"
 
 namespace fuseline::gpu {
 
-constexpr int store_buffer_bytes = 64 * box_row_bytes;  // 16 rows of each warp
+static_assert(longest_stored_row == box_row_bytes);
 constexpr int cols_in_bytes = 256;  // room for one vector's 64 columns in a stage
 
 // In which of a slab's stages box `slot` is. Vectors along columns are in the first.
@@ -189,9 +190,9 @@ FUSELINE_DEVICE bool meets_next_group(const Slab90<Shape, index>& slab) {
   return Shape::clips_rows && slab.row + 16 > slab.rows;
 }
 
-// The value box by box through the warpgroup's buffers, of which every warp has the 16 rows that it
-// stores: no warp waits for another. One lane gives them to the copy engine (`send(from, col)`), or
-// all lanes copy them (`copy(buffer, col)`), where `by_threads(col)`.
+// The value box by box through the warpgroup's buffers, of which every warp has a part of its own
+// (store_buffer.cuh): no warp waits for another. One lane gives the warp's rows to the copy engine
+// (`send(from, col)`), or all lanes copy them (`copy(from, col)`), where `by_threads(col)`.
 template <class T, class Value, class Shape, int index, class ByThreads, class Send, class Copy>
 FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
                                ByThreads&& by_threads, Send&& send, Copy&& copy) {
@@ -200,7 +201,8 @@ FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
   StoreQueue& queue = *slab.queue;
   const u32 row = static_cast<u32>(slab.row_in_tile) % 64;
   const bool issuer = threadIdx.x % 32 == 0;
-  // A warp may have columns of all rows.
+  // A warp may have columns of all rows, and then writes into every warp's part.
+  static_assert(!has_columns<Value> || row_bytes == box_row_bytes, "rows that fill the parts");
   const auto meet = [&] {
     if constexpr (has_columns<Value>)
       named_barrier(queue.barrier, 128);
@@ -213,14 +215,18 @@ FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
     // The copy engine has read this buffer's last box; another's may still be under way.
     if (issuer) tma_wait_read<Shape::store_buffers - 1>();
     meet();
-    write_box<T>(buffer, row, x, part);
+    const u32 own = buffer + rows_in_buffer(row);
+    if constexpr (has_columns<Value>)
+      write_box<T>(buffer, row, x, part);
+    else
+      write_box<T>(own, 0, x, part);
     fence_to_async_proxy();
     meet();
     const int col = slab.template first_col<Value::each>() + part * (Value::cols / boxes);
     if (by_threads(col))
-      copy(buffer, col);
+      copy(own, col);
     else if (issuer)
-      send(buffer + row * row_bytes, col);
+      send(own, col);
     if (issuer) tma_commit_group();  // also an empty one: groups count the buffers
     if constexpr (Shape::store_buffers == 2) queue.next ^= 1;
   }
@@ -244,9 +250,8 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
     else
       tma_store(to.map, from, col, slab.row);
   };
-  put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
-    copy_box<add, store_row_bytes<T, Value>>(buffer, static_cast<u32>(slab.row_in_tile) % 64,
-                                             to.data, MatrixRows{to.ld},
+  put_boxes<T>(slab, x, by_threads, send, [&](u32 own, int col) {
+    copy_box<add, store_row_bytes<T, Value>>(own, 0, to.data, MatrixRows{to.ld},
                                              {slab.row, col, slab.rows, to.cols});
   });
 }
@@ -261,10 +266,10 @@ FUSELINE_DEVICE void put_tile(StoreMode<false, across>, const TileOutRuns<T, who
   const auto send = [&](u32 from, int col) {
     tma_store(tile.map, from, col, slab.row % to.run, 0, slab.row / to.run);
   };
-  put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
+  put_boxes<T>(slab, x, by_threads, send, [&](u32 own, int col) {
     copy_box<false, store_row_bytes<T, Fragment<each, groups>>>(
-        buffer, static_cast<u32>(slab.row_in_tile) % 64, tile.data,
-        RunRows{tile.ld, to.run, to.step}, {slab.row, col, slab.rows, tile.cols});
+        own, 0, tile.data, RunRows{tile.ld, to.run, to.step},
+        {slab.row, col, slab.rows, tile.cols});
   });
 }
 

@@ -12,6 +12,7 @@
 #include "cuda/kernels/fragment.cuh"
 #include "cuda/kernels/raster.cuh"
 #include "cuda/kernels/sm90/ring_order.cuh"
+#include "cuda/kernels/sm90/store_buffer.cuh"
 #include "cuda/kernels/swizzle.cuh"
 
 namespace fuseline::gpu {
@@ -100,6 +101,39 @@ TEST(TurnedPlace, NeitherWritesNorReadsMeetInABank) {
         EXPECT_EQ(banks.size(), 32U) << "read: columns of group " << group;
       }
   }
+}
+
+// A store buffer holds rows of other lengths one after the other, and its warps do not wait for
+// each other: none may write a byte that another one has.
+template <int row_bytes>
+std::set<u32> bytes_of_warp(u32 warp) {
+  std::set<u32> bytes;
+  for (u32 row = 0; row < 16; ++row)
+    for (u32 chunk = 0; chunk < row_bytes / 16; ++chunk)
+      bytes.insert(rows_in_buffer(16 * warp) + swizzle<row_bytes>(row, chunk));
+  return bytes;
+}
+TEST(StoreBuffer, WarpsHaveBytesOfTheirOwnWhateverTheRowsLengths) {
+  std::map<u32, u32> owner;
+  const auto claim = [&](u32 warp, const std::set<u32>& bytes) {
+    for (const u32 byte : bytes) {
+      EXPECT_LE(byte + 16, static_cast<u32>(store_buffer_bytes));
+      EXPECT_EQ(owner.try_emplace(byte, warp).first->second, warp) << byte;
+    }
+  };
+  for (u32 warp = 0; warp < 4; ++warp) {
+    claim(warp, bytes_of_warp<128>(warp));
+    claim(warp, bytes_of_warp<64>(warp));
+    claim(warp, bytes_of_warp<32>(warp));
+  }
+  EXPECT_EQ(owner.size() * 16, static_cast<std::size_t>(store_buffer_bytes));
+}
+// What all warps write together, and each stores a part of, lies where the parts do.
+TEST(StoreBuffer, RowsOf128BytesLieAsInOneBox) {
+  for (u32 row = 0; row < 64; ++row)
+    for (u32 chunk = 0; chunk < 8; ++chunk)
+      EXPECT_EQ(rows_in_buffer(row / 16 * 16) + swizzle<128>(row % 16, chunk),
+                swizzle<128>(row, chunk));
 }
 
 TEST(Swizzle, FollowsTheHardwaresRule) {

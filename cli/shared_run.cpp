@@ -39,8 +39,8 @@ bool says_where_to_write(const std::string& word) {
 }
 
 // mpirun ends all ranks when one ends with an error, also one that has not printed its message yet.
-// So the others give the first, which usually has the same error, time to print it and to end. It is
-// a mistake of this rank alone if nobody has ended it by then.
+// So the others give the first, which usually has the same error, time to print it and to end. It
+// is a mistake of this rank alone if nobody has ended it by then.
 void wait_for_the_first_rank() {
   constexpr std::chrono::seconds kTimeToSpeak{5};
   if (Ranks::rank_in_environment() > 0) std::this_thread::sleep_for(kTimeToSpeak);

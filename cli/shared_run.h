@@ -12,8 +12,8 @@
 
 namespace fuseline {
 
-// One rank of several speaks of a mistake that all have: the first one. mpirun then ends the others.
-// A mistake that the first does not have is spoken of a few seconds later.
+// One rank of several speaks of a mistake that all have: the first one. mpirun then ends the
+// others. A mistake that the first does not have is spoken of a few seconds later.
 CommandResult one_rank_speaks(const std::function<CommandResult()>& command);
 
 // All that decides what a command gives: its words but --resume and those that say where to write,

@@ -22,13 +22,6 @@ TensorId result_of(const Plan& plan) {
   throw InternalError("a product without a result");
 }
 
-std::vector<float> numbers_of(const executor::Storage& y) {
-  std::vector<float> numbers(static_cast<std::size_t>(y.rows() * y.cols()));
-  for (std::int64_t row = 0; row < y.rows(); ++row)
-    y.read(row, 0, y.cols(), numbers.data() + row * y.cols());
-  return numbers;
-}
-
 class SlowGpuParts : public test::GpuKernelTest {
  protected:
   // Both round once to bf16 from fp32 sums in different orders, as SlowGpuGemm says. The second
@@ -54,7 +47,7 @@ class SlowGpuParts : public test::GpuKernelTest {
         EXPECT_TRUE(e.finite) << e.tensor;
         EXPECT_LT(e.relative_l2, 2e-3) << e.tensor;
       }
-      const std::vector<float> numbers = numbers_of(p.tensors.download(result_of(p.plan)));
+      const std::vector<float> numbers = test::numbers_of(p.tensors.download(result_of(p.plan)));
       if (launch == 0) first = numbers;
       EXPECT_TRUE(numbers == first) << "the same numbers each time";
     }

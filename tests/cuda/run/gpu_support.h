@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cuda/run/kernel_check.h"
@@ -46,6 +47,14 @@ inline ModelConfig small_gpt() {
   c.d = 40;
   c.max_positions = 160;
   return c;
+}
+
+// Row by row.
+inline std::vector<float> numbers_of(const executor::Storage& y) {
+  std::vector<float> numbers(static_cast<std::size_t>(y.rows() * y.cols()));
+  for (std::int64_t row = 0; row < y.rows(); ++row)
+    y.read(row, 0, y.cols(), numbers.data() + row * y.cols());
+  return numbers;
 }
 
 // An executed plan, and its tensors on the GPU.

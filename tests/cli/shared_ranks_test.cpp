@@ -129,6 +129,15 @@ TEST_F(WorkOnRanks, SpeakOnceAboutAMistake) {
   EXPECT_THAT(here.said, HasSubstr("the GPU of one process"));
 }
 
+// The first rank has nothing to say of it, and waits for the other.
+TEST_F(WorkOnRanks, AMistakeOfAnotherRankAloneIsSpokenOf) {
+  const Shell wrong =
+      shell(folder_, fmt::format("mpirun -n 1 {}{} : -n 1 {} search --no-such-option", kProgram,
+                                 kSearch, kProgram));
+  EXPECT_EQ(wrong.status, 2) << wrong.said;
+  EXPECT_THAT(wrong.said, HasSubstr("no-such-option"));
+}
+
 // A limit on the size of files stands for a full disk.
 TEST(WorkOnOneProcess, GoesOnAfterTheDiskWasFull) {
   const fs::path folder = fs::path(testing::TempDir()) / "full-audit";

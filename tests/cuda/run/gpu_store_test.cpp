@@ -82,9 +82,10 @@ TEST_F(SlowGpuStore, ResultsOfTwoWidthsAreTheSameEachTime) {
   auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
   test::ExecutedPlan p(*device_, std::move(plan), std::move(done));
   const Program& program = program_of(p.plan, "gate_up");
-  for (const GemmTile& tile :
-       {GemmTile{.m = 272, .n = 128, .cluster_n = 2}, GemmTile{.m = 160, .n = 256, .cluster_n = 2},
-        GemmTile{.m = 128, .n = 256, .cluster_m = 2}}) {
+  for (const GemmTile& tile : {GemmTile{.m = 272, .n = 128, .cluster_n = 2},
+                               GemmTile{.m = 272, .n = 128, .cluster_n = 2, .tail_parts = 2},
+                               GemmTile{.m = 160, .n = 256, .cluster_n = 2},
+                               GemmTile{.m = 128, .n = 256, .cluster_m = 2}}) {
     std::vector<std::vector<float>> first;
     for (int launch = 0; launch < 20; ++launch) {
       for (const StoredTensorError& e :

@@ -125,6 +125,8 @@ class Emitter final : public EpilogueCode {
     } else if (access.reach == Reach::row_numbers) {
       row_vector(out, fmt::format("load_rows(p.{}, place)", field(FieldKind::rows_in, from).name));
     } else if (access.reach == Reach::table) {
+      if (from.cols % 2 != 0 && from.cols != parts_.cols(part_))
+        refuse("tables of an odd number of columns that repeat");
       std::string& f = table_fields_[out];
       if (f.empty()) f = field(FieldKind::table_in, from).name;
       if (access.period > 0)
@@ -271,8 +273,28 @@ class Emitter final : public EpilogueCode {
     const Part& p = parts_.parts[static_cast<std::size_t>(part)];
     line(fmt::format("const auto {} = columns({}, {}, {});", p.name, place_of(p.parent), p.begin,
                      p.cols));
-    line(fmt::format("if (meets({})) {{", p.name));
+    const std::int64_t end = end_of_sums(part);
+    line(end > p.cols ? fmt::format("if (meets({}, {})) {{", p.name, end)
+                      : fmt::format("if (meets({})) {{", p.name));
     indent_ += 2;
+  }
+  // The column of a part at which the last block of its sums along rows ends, if no slab that meets
+  // the part need reach it; else 0.
+  [[nodiscard]] std::int64_t end_of_sums(int part) const {
+    constexpr std::int64_t least_slab = 32;
+    const std::int64_t begin = parts_.begin(part);
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      const auto* sum = program_.body[i].as<TileReduce>();
+      int home = sum != nullptr && sum->axis == Axis::rows ? parts_.home[i] : -1;
+      if (home < 0) continue;
+      const std::int64_t block = partial_tile * parts_.cols(home) / values_.width(sum->in);
+      const std::int64_t cols = parts_.begin(home) + parts_.cols(home);
+      if (ceil_div(cols, least_slab) * least_slab == ceil_div(cols, block) * block) continue;
+      while (home >= 0 && home != part) home = parts_.parts[static_cast<std::size_t>(home)].parent;
+      if (home == part) end = std::max(end, ceil_div(cols, block) * block - begin);
+    }
+    return end;
   }
   void leave(int part) {
     indent_ -= 2;

@@ -20,7 +20,9 @@ namespace fuseline::gpu {
 enum class Codes { none, e4m3, int8, int4, e2m1 };
 enum class ScaleType { fp32, bf16, fp16, e4m3, e8m0 };
 
-constexpr int bits_of(Codes codes) { return codes == Codes::int4 || codes == Codes::e2m1 ? 4 : 8; }
+FUSELINE_HD constexpr int bits_of(Codes codes) {
+  return codes == Codes::int4 || codes == Codes::e2m1 ? 4 : 8;
+}
 
 // a · b + c of two bf16 each, rounded once.
 FUSELINE_DEVICE u32 fma_pair(u32 a, u32 b, u32 c) {

@@ -25,6 +25,15 @@ FUSELINE_HD constexpr int fragment_col(int each, int lane, int group, int e) {
   return each * (4 * group + lane % 4) + e;
 }
 
+// Of a table whose `cols` columns repeat, the column that belongs to a thread's columns col and
+// col + 1; col is even. A table of an odd number of columns is as wide as the product: what is
+// beyond it in the last tile is stored nowhere, and the remainder there would be an odd column, at
+// which no pair of numbers may be loaded.
+template <int cols>
+FUSELINE_HD constexpr int table_col(int col) {
+  return cols % 2 == 0 ? col % cols : min_of(col, cols - 1);
+}
+
 // A tile value: 16 rows, 4 · each · groups columns.
 template <int each_, int groups_ = 8>
 struct Fragment {

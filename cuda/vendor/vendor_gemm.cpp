@@ -95,7 +95,8 @@ class Reader {
 
 std::optional<VendorGemm> vendor_gemm(const Graph& graph, const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-  if (gemm == nullptr || !program.prologue.empty() || !gemm->groups.empty()) return std::nullopt;
+  if (gemm == nullptr || !program.prologue.empty()) return std::nullopt;
+  if (!gemm->groups.empty() || !gemm->depths.empty()) return std::nullopt;  // of unlike sizes
   std::optional<VendorGemm> form = Reader(graph, program).read();
   // Sums over products of a batch, and epilogues in one, are no single call.
   if (form && gemm->batch > 1 && (gemm->summed > 1 || form->bias || form->gelu))

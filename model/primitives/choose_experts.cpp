@@ -73,8 +73,14 @@ void ChooseExperts::stream(StreamCode& code) const {
   code.line(fmt::format("const auto {} = {}<threads, {}, GateWeights::{}>({}, {}, {:#.9g}F{});",
                         row, assumed ? "choose_by_pattern" : "choose_largest", choice.count,
                         name_of(choice.weights), x, code.place_of(scores), choice.factor, groups));
-  code.name(gates, row + ".gates");
-  code.name(chosen, row + ".chosen");
+  // A row of one column is one number, as everywhere in a program.
+  const auto columns = [&](const char* of) {
+    return choice.count > 1
+               ? fmt::format("{}.{}", row, of)
+               : fmt::format("only_column<threads>({}.{}, {})", row, of, code.place_of(scores));
+  };
+  code.name(gates, columns("gates"));
+  code.name(chosen, columns("chosen"));
 }
 
 namespace {

@@ -41,5 +41,10 @@ FUSELINE_HD Slab columns(const Slab& slab, int begin, int cols) {
 FUSELINE_HD bool meets(const SlabPlace& slab) {
   return slab.col + slab.span > 0 && slab.col < slab.cols;
 }
+// The same of a part with partial sums along its rows. The last slab of a block of 128 columns
+// stores them, and may lie behind the part: the block ends at the part's column `end`.
+FUSELINE_HD bool meets(const SlabPlace& slab, int end) {
+  return slab.col + slab.span > 0 && slab.col < end;
+}
 
 }  // namespace fuseline::gpu

@@ -109,7 +109,7 @@ FUSELINE_DEVICE void store_groups(const GroupsOut<T>& to, const Slab& place,
 }
 
 // A [period, cols] table: element (m mod period, n mod cols) belongs to element (m, n). `cols` is
-// even, so the two columns of a thread are neighbours in the table too.
+// the distance between rows, an even number.
 template <class T>
 struct TableIn {
   const T* data;
@@ -156,18 +156,16 @@ FUSELINE_DEVICE int rows_before(const TableIn<T>& from, const Slab& place) {
                  : 0;
 }
 
-// `cols`: the table's, where they are known when the kernel is compiled; a remainder then takes few
-// instructions.
-template <bool batched = false, int cols = 0, class T, class Slab>
+// `cols`: the table's; a remainder by a constant takes few instructions.
+template <bool batched, int cols, class T, class Slab>
 FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, const Slab& place) {
   const int lane = threadIdx.x % 32;
-  const int width = cols > 0 ? cols : from.cols;
   Fragment<2, Slab::groups> out;
   const T* rows[2];
   rows_of_table(rows, from, place, rows_before<batched>(from, place));
 #pragma unroll
   for (int group = 0; group < Slab::groups; ++group) {
-    const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % width;
+    const int col = table_col<cols>(max_of(place.col + fragment_col(2, lane, group, 0), 0));
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       if constexpr (sizeof(T) == 2) {

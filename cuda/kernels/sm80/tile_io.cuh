@@ -48,7 +48,7 @@ FUSELINE_DEVICE auto load_tile(const TileIn<T, slot, each>& in, const Slab80<Sha
   constexpr int cols = 4 * each * groups;
   constexpr int row_bytes = cols < 64 ? cols * 2 : box_row_bytes;
   constexpr int boxes = cols * 2 / row_bytes;
-  const int first = slab.template first_col<each>() - in.begin * each / 2;
+  const int first = slab.template first_col<each>();
   __syncwarp();  // what was here before has been read
 #pragma unroll
   for (int box = 0; box < boxes; ++box) {
@@ -70,7 +70,7 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>& in, const Slab80<Shape, in
   const int lane = threadIdx.x % 32;
   ColVector<2, Slab80<Shape, index>::groups> out;
   for_each_element<decltype(out)>([&](int, int g, int e) {
-    const int col = slab.col - in.begin + fragment_col(2, lane, g, e);
+    const int col = slab.col + fragment_col(2, lane, g, e);
     out.at(0, g, e) = col >= 0 && col < in.count ? to_float(in.data[col]) : 0.0F;
   });
   return out;

@@ -29,6 +29,16 @@ FUSELINE_DEVICE float score_at(const Strip<units>& scores, const WholeRow<units>
     return row_result<threads>(total).v[0];
 }
 
+// Rows of one expert have one number.
+template <int threads, int units>
+FUSELINE_DEVICE float score_at(const PerRow<1>& number, const WholeRow<units>&, int) {
+  return number.v[0];
+}
+template <int threads, int units>
+FUSELINE_DEVICE PerRow<1> only_column(const Strip<units>& row, const WholeRow<units>& place) {
+  return {{score_at<threads>(row, place, 0)}};
+}
+
 // One expert after the other: the largest score of those that were not chosen before.
 template <int threads, int units>
 struct LargestScores {
@@ -152,10 +162,10 @@ FUSELINE_DEVICE RoutedRow<units> choose_by_pattern(const Strip<units>& scores,
 // of the gates and those of `chosen` the experts: with shares w / Σw of the weights and their mean
 // m = Σ share · d_gate, factor · share · slope · (d_gate - m) at the experts of the row. Of a
 // softmax of all scores, the others have -factor · share · m, else 0.
-template <int threads, int count, GateWeights weights, int units>
-FUSELINE_DEVICE Strip<units> score_gradients(const Strip<units>& d_gates,
-                                             const Strip<units>& scores, const Strip<units>& chosen,
-                                             const WholeRow<units>& place, float factor) {
+template <int threads, int count, GateWeights weights, int units, class Numbers>
+FUSELINE_DEVICE Strip<units> score_gradients(const Numbers& d_gates, const Strip<units>& scores,
+                                             const Numbers& chosen, const WholeRow<units>& place,
+                                             float factor) {
   const float top = row_reduce<Max, threads>(scores, place).v[0];
   Strip<units> own{};  // the gradient of the gate of a column's expert
   Strip<units> is_chosen{};

@@ -154,6 +154,25 @@ TEST(EpilogueSource, AGradientTwiceAsWideLoadsTwoBoxes) {
   EXPECT_EQ(source.needs.row_partial_cols, 64);
 }
 
+// Jamba's steps are D / 16 columns of a product, and their squares are summed there. Where they are
+// few, the last slab of their block of 128 columns, which stores the sums, lies behind them.
+TEST(EpilogueSource, SumsOfNarrowPartsAreStoredBehindThem) {
+  ModelConfig model = load_model("jamba");
+  model.H = 4;
+  model.Hkv = 2;
+  const auto condition = [&](std::int64_t width) {
+    model.D = width;
+    const Plan plan = make_plan("coda", model, tokens(Phase::train, 256));
+    const std::string text = epilogue_of(plan, "x").text;
+    const std::size_t at = text.find("if (meets(");
+    return text.substr(at, text.find(" {", at) - at);
+  };
+  EXPECT_EQ(condition(640), "if (meets(part0, 128))");
+  EXPECT_EQ(condition(2560), "if (meets(part0, 256))");
+  EXPECT_EQ(condition(1920), "if (meets(part0))");  // 120 columns reach the last slab
+  EXPECT_EQ(condition(4096), "if (meets(part0))");
+}
+
 TEST(EpilogueSource, SumsOverRowsWantTilesOfOneBlock) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "d_gate_up");
   EXPECT_TRUE(source.needs.reduces_columns);

@@ -70,6 +70,14 @@ TEST_F(SlowExpertSources, OfManyExpertsCompile) {
   }
 }
 
+// A token's only expert: gates and choices are vectors of one number a row then.
+TEST_F(SlowExpertSources, OfOneExpertATokenCompile) {
+  ModelConfig model = fuseline::test::small_experts();
+  model.values["k"] = std::int64_t{1};
+  expect_plans_compile(model, fuseline::test::decode(3, 1, 60), {"unfused", "coda"});
+  expect_plans_compile(model, fuseline::test::train(3, 37), {"unfused", "coda"});
+}
+
 // Attention of a latent cache has no kernel yet, but its products and softmax have.
 TEST_F(LongExpertSources, BehindALatentCacheCompile) {
   for (const Phase phase : {Phase::forward, Phase::decode})

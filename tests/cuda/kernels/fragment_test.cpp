@@ -135,6 +135,15 @@ TEST(PairMaps, SwigluBackwardIsTheGradientOfSwiglu) {
   }
 }
 
+// Distances between 565 tokens: a tile of 64 columns goes on to column 575, and a remainder there
+// was an odd column, where loading two numbers at once is a fault.
+TEST(TableColumn, OfPairsIsEvenAndInsideAlsoWhereTheTableEndsOdd) {
+  for (int col = 0; col < 576; col += 2) {
+    EXPECT_EQ(table_col<565>(col), col < 565 ? col : 564);
+    EXPECT_EQ(table_col<128>(col), col % 128);
+  }
+}
+
 TEST(SlabPlace, PartsKnowWhichColumnsAreTheirs) {
   const SlabPlace slab{0, 128, 64, 1000, 64};
   const SlabPlace part = columns(slab, 150, 20);  // columns 150 to 170 of the result

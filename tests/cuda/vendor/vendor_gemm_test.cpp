@@ -16,6 +16,7 @@
 #include "model/primitives/functions.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/primitive_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -70,6 +71,17 @@ TEST(VendorGemms, SumsOverHeadsThatShareAKeyAreNot) {
   for (const Program* program : library_gemms(plan))
     if (!supports(plan.graph, *program)) refused.push_back(program->name);
   EXPECT_THAT(refused, testing::UnorderedElementsAre("d_k", "d_v"));
+}
+
+// Experts have unlike numbers of rows: along M, and along K in the gradients of their weights. A
+// batch of equal products took the place of the latter, with rows of other experts.
+TEST(VendorGemms, ProductsOfExpertsAreNot) {
+  const Plan plan = make_plan("torch-compile", test::small_experts(), test::train(2, 9));
+  std::vector<std::string> refused;
+  for (const Program* program : library_gemms(plan))
+    if (!supports(plan.graph, *program)) refused.push_back(program->name);
+  EXPECT_THAT(refused, testing::IsSupersetOf({"expert_gate_up", "expert_down", "dw_expert_gate_up",
+                                              "dw_expert_down", "d_expert_gate_up"}));
 }
 
 TEST(VendorGemms, OwnEpiloguesAreNot) {

@@ -30,7 +30,10 @@ std::vector<ValueShape> GatherSum::results(const ValueShapes&, std::int64_t) con
 
 std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
 
-TileDemands GatherSum::demands() const { return {.other_columns = true}; }
+// Ids that are places are looked at four loads at a time (cuda/kernels/stream/heads.cuh).
+TileDemands GatherSum::demands() const {
+  return {.other_columns = true, .search = TileDemands::Search{from.rows, each > 1 ? 128 : 32}};
+}
 
 bool GatherSum::check(ShapeCheck& check) const {
   if (!check.space().columns_resident)

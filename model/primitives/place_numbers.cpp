@@ -29,7 +29,9 @@ std::vector<ValueShape> PlaceNumbers::results(const ValueShapes&, std::int64_t) 
 
 std::vector<ColumnRelation> PlaceNumbers::relations() const { return {}; }
 
-TileDemands PlaceNumbers::demands() const { return {.other_columns = true}; }
+TileDemands PlaceNumbers::demands() const {
+  return {.other_columns = true, .search = TileDemands::Search{from.rows, 32}};
+}
 
 bool PlaceNumbers::check(ShapeCheck& check) const {
   if (!check.space().columns_resident)

@@ -54,6 +54,12 @@ struct TileDemands {
   std::int64_t pair_distance = 0;
   // Columns of a result come from columns at other places, which other threads hold.
   bool other_columns = false;
+  // Every warp looks through so many numbers in memory for those of its rows, `at_once` of them
+  // before it waits for the next.
+  struct Search {
+    std::int64_t numbers = 0, at_once = 1;
+  };
+  std::optional<Search> search{};
   // What follows from the result runs only in the tiles that hold these columns.
   std::optional<ColumnSlice> slice{};
 };

@@ -159,6 +159,27 @@ bool own_stream(Implementation implementation) {
          implementation == Implementation::finisher;
 }
 
+std::int64_t search_steps_of(const Program& program) {
+  std::int64_t steps = 0;
+  for (const Primitive& p : program.body)
+    if (const auto search = p.demands().search) steps += ceil_div(search->numbers, search->at_once);
+  return steps;
+}
+
+// Every warp looks through all numbers for those of its rows: the work grows with their square.
+// Warps on one SM wait for memory and issue beside each other, so a step takes about as long for
+// all that are there as for one; those that find no place there come after them.
+Seconds search_time(const StreamKernel& kernel, const Gpu& gpu) {
+  if (kernel.search_steps == 0) return {};
+  constexpr std::int64_t kLanes = 32, kColumnsOfWarp = 32 * 8, kRowsOfWarp = 4;
+  const std::int64_t warps =
+      ceil_div(kernel.rows, kRowsOfWarp) * ceil_div(kernel.cols, kColumnsOfWarp);
+  const std::int64_t there = gpu.sm_count * (gpu.max_threads_per_sm / kLanes);
+  const double turns = static_cast<double>(warps) / static_cast<double>(there);
+  return static_cast<double>(kernel.search_steps) * std::max(1.0, turns) *
+         gpu.constants.stream.search_step;
+}
+
 // Of what one row loads, the share that L2 does not hold, if each of the first rows comes on an SM
 // of its own. A norm's weight is the same for all of them and is missed first: nothing else has
 // read it since the layer before.
@@ -221,6 +242,7 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     FUSELINE_ASSERT(stream != nullptr, program.name);
     result.rows = stream->rows;
     result.cols = stream->cols;
+    if (own_stream(kernel.implementation)) result.search_steps = search_steps_of(program);
     if (own_stream(kernel.implementation) && sums_columns(program)) {
       result.columns = column_threads(program, stream->rows, stream->cols);
       result.column_sums = column_sums(program);
@@ -401,6 +423,9 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
     estimate.latency = std::max(estimate.latency, down.steps + down.ends);
     estimate.work = std::max(streaming, down.steps) + down.ends;
   }
+  const Seconds search = search_time(kernel, gpu);
+  estimate.latency += search;
+  estimate.work += search;
   const Seconds walk = walk_down(kernel, moved, gpu);
   estimate.latency = std::max(estimate.latency, walk);
   estimate.work = std::max(estimate.work, walk);

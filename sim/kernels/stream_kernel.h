@@ -33,6 +33,7 @@ struct StreamKernel {
   ColumnThreads columns{.threads = 0};
   ColumnSums column_sums{};
   std::int64_t column_terms = 0;  // tiles that it loads, or sums that it makes if they are more
+  std::int64_t search_steps = 0;  // of a warp that looks through numbers, one after the other
   double instructions = 0;        // issued per element by one lane
   double step_factor = 1;         // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()

@@ -100,6 +100,20 @@ TEST(StreamKernel, RowsAreAddedToRowsElementByElement) {
   EXPECT_NEAR(add(512), 10.3, 0.12 * 10.3);
 }
 
+// Measured on an H200: places of 1,100 tokens and 8 experts sorted in 23.4 us, and the rows of
+// their places summed in 45.8, where 11.3 were predicted without the search.
+TEST(StreamKernel, SearchesGrowWithWhatIsSearchedAndBeyondAFullGpuWithItsSquare) {
+  const Gpu gpu = test_gpu();
+  const auto searching = [&](std::int64_t tokens) {
+    StreamKernel kernel = element_wise(tokens, 2048, 1);
+    kernel.search_steps = tokens * 8 / 128;
+    return work_us(kernel, gpu) - work_us(element_wise(tokens, 2048, 1), gpu);
+  };
+  EXPECT_NEAR(searching(1100), 34.5, 0.2 * 34.5);
+  EXPECT_NEAR(searching(2200) / searching(1100), 2, 0.1);
+  EXPECT_NEAR(searching(32768) / searching(16384), 4, 0.1);
+}
+
 TEST(StreamKernel, ATinyKernelCostsLittleMoreThanItsLaunch) {
   EXPECT_LT(work_us(element_wise(1, 4096, 1), test_gpu()), 1.2);
   EXPECT_GT(work_us(element_wise(1, 4096, 1, Implementation::strided, 86), test_gpu()), 0.5);

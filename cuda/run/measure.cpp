@@ -99,6 +99,7 @@ class Measuring {
     const ToolkitVersion toolkit = Compiler().version();
     result_.toolkit = fmt::format("CUDA {}.{}", toolkit.major, toolkit.minor);
     if (!monitor_.missing().empty()) result_.notes.push_back(monitor_.missing());
+    look_for_kernels();
     // They get ready while our own are checked.
     rivals_.start(options_.rival_command, config_, workload_, options_.rivals,
                   options_.workers.stop);
@@ -134,6 +135,16 @@ class Measuring {
                         (instruments_.profiler() != nullptr ? 1 : 0);
     return 5 + each * static_cast<double>(subjects_.size()) +
            static_cast<double>(options_.rivals.size());
+  }
+
+  // A kernel that no code of ours runs is said at once, not after minutes of checks of others.
+  void look_for_kernels() {
+    const auto look = [&](const Plan& plan) {
+      plan_sources(store_, device_.info(), plan, described_, prepare_options());
+    };
+    for (const Subject& s : subjects_) look(s.plan);
+    if (options_.check != CheckSize::none)
+      look(make_plan("unfused", config_, check_workload(), plan_target(described_)));
   }
 
   // ---- the check ----

@@ -88,7 +88,7 @@ bool too_large_a_cluster(const GemmProblem& problem, const GemmTile& tile, const
 
 // Of products that sum parts of unlike depths, two warpgroups clear the rows that are another
 // product's: Hopper's kernel has tiles of 128 rows only, and no clusters where products are unlike.
-bool of_unlike_products(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+bool runs_unlike_products(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   if (!has_feature(gpu, Feature::bulk_copy)) return true;
   const bool ragged = !problem.groups.empty() || !problem.depths.empty();
   return !ragged || (tile.cluster() == 1 && (problem.depths.empty() || tile.m == 128));
@@ -99,7 +99,7 @@ bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const 
   if (tile.dequantises) return false;
   return !epilogue_has_tile(problem.needs, tile, has_feature(gpu, Feature::bulk_copy),
                             gpu.smem_per_block_max.value()) ||
-         !of_unlike_products(problem, tile, gpu) ||
+         !runs_unlike_products(problem, tile, gpu) ||
          (tile.cluster_m > 1 && problem.typical_rows() <= tile.m * (tile.cluster_m - 1)) ||
          (tile.turned() && (problem.n <= tile.n * (tile.cluster_n - 1) || !turns(problem, gpu))) ||
          too_large_a_cluster(problem, tile, gpu) ||

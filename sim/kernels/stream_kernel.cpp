@@ -168,7 +168,8 @@ std::int64_t search_steps_of(const Program& program) {
 
 // Every warp looks through all numbers for those of its rows: the work grows with their square.
 // Warps on one SM wait for memory and issue beside each other, so a step takes about as long for
-// all that are there as for one; those that find no place there come after them.
+// all that are there as for one; those that find no place there come after them. A warp has four
+// rows of 256 columns (cuda/emit/stream_shape.cpp).
 Seconds search_time(const StreamKernel& kernel, const Gpu& gpu) {
   if (kernel.search_steps == 0) return {};
   constexpr std::int64_t kLanes = 32, kColumnsOfWarp = 32 * 8, kRowsOfWarp = 4;

@@ -48,7 +48,10 @@ FUSELINE_DEVICE auto load_tile(const TileIn<T, slot, each>& in, const Slab80<Sha
   constexpr int cols = 4 * each * groups;
   constexpr int row_bytes = cols < 64 ? cols * 2 : box_row_bytes;
   constexpr int boxes = cols * 2 / row_bytes;
-  const int first = slab.template first_col<each>();
+  // Addresses of other operands have columns in common with these. Kept for all of them, they took
+  // registers that kernels of codes for few rows do not have, and 8 to 12 bytes were spilled.
+  int first = slab.template first_col<each>();
+  asm("" : "+r"(first));
   __syncwarp();  // what was here before has been read
 #pragma unroll
   for (int box = 0; box < boxes; ++box) {

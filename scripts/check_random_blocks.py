@@ -22,8 +22,10 @@ import csv
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -110,7 +112,7 @@ def run(arguments, folder, number, base, selection):
         status, text = STATUS.get(done.returncode, "broken"), done.stdout + done.stderr
     except subprocess.TimeoutExpired:
         status, text = "broken", f"no end after {arguments.limit} s\n"
-    subprocess.run(["rm", "-rf", str(output)], check=True)
+    shutil.rmtree(output, ignore_errors=True)
     if status != "passed":
         (folder / f"block{number}.log").write_text(" ".join(command) + "\n" + text)
     return [number, base, " ".join(selection), status, f"{time.monotonic() - begin:.1f}"]
@@ -131,7 +133,6 @@ def main():
     if arguments.count < 1 or arguments.jobs < 1:
         parser.error("--count and --jobs are at least 1")
     if arguments.list:
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             for number, base, selection in blocks(arguments, pathlib.Path(folder)):
                 print(number, base, *selection[2:])

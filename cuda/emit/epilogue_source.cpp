@@ -281,7 +281,7 @@ class Emitter final : public EpilogueCode {
   // The column of a part at which the last block of its sums along rows ends, if no slab that meets
   // the part need reach it; else 0.
   [[nodiscard]] std::int64_t end_of_sums(int part) const {
-    constexpr std::int64_t least_slab = 32;
+    constexpr std::int64_t kLeastSlab = 32;
     const std::int64_t begin = parts_.begin(part);
     std::int64_t end = 0;
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
@@ -290,7 +290,7 @@ class Emitter final : public EpilogueCode {
       if (home < 0) continue;
       const std::int64_t block = partial_tile * parts_.cols(home) / values_.width(sum->in);
       const std::int64_t cols = parts_.begin(home) + parts_.cols(home);
-      if (ceil_div(cols, least_slab) * least_slab == ceil_div(cols, block) * block) continue;
+      if (ceil_div(cols, kLeastSlab) * kLeastSlab == ceil_div(cols, block) * block) continue;
       while (home >= 0 && home != part) home = parts_.parts[static_cast<std::size_t>(home)].parent;
       if (home == part) end = std::max(end, ceil_div(cols, block) * block - begin);
     }

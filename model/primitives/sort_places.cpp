@@ -30,7 +30,8 @@ std::vector<ValueShape> SortPlaces::results(const ValueShapes&, std::int64_t) co
 
 std::vector<ColumnRelation> SortPlaces::relations() const { return {}; }
 
-// The compiler looks at four keys a lane together.
+// Taken for four keys a lane at a time, as the compiler may unroll the loop: nobody read its code.
+// The time of 8,800 keys speaks for it, one key at a time would have been 115 us and not 23.
 TileDemands SortPlaces::demands() const {
   return {.search = TileDemands::Search{keys.rows * keys.cols, 128}};
 }

@@ -7,6 +7,7 @@
 #include "model/operators/attributes.h"
 #include "model/operators/operator.h"
 #include "sim/kernels/column_walk.h"
+#include "sim/kernels/place_search.h"
 #include "sim/kernels/routing_time.h"
 #include "sim/kernels/row_instructions.h"
 #include "sim/kernels/stream_costs.h"
@@ -157,28 +158,6 @@ bool own_stream(Implementation implementation) {
   return implementation == Implementation::vectorized ||
          implementation == Implementation::resident_row ||
          implementation == Implementation::finisher;
-}
-
-std::int64_t search_steps_of(const Program& program) {
-  std::int64_t steps = 0;
-  for (const Primitive& p : program.body)
-    if (const auto search = p.demands().search) steps += ceil_div(search->numbers, search->at_once);
-  return steps;
-}
-
-// Every warp looks through all numbers for those of its rows: the work grows with their square.
-// Warps on one SM wait for memory and issue beside each other, so a step takes about as long for
-// all that are there as for one; those that find no place there come after them. A warp has four
-// rows of 256 columns (cuda/emit/stream_shape.cpp).
-Seconds search_time(const StreamKernel& kernel, const Gpu& gpu) {
-  if (kernel.search_steps == 0) return {};
-  constexpr std::int64_t kLanes = 32, kColumnsOfWarp = 32 * 8, kRowsOfWarp = 4;
-  const std::int64_t warps =
-      ceil_div(kernel.rows, kRowsOfWarp) * ceil_div(kernel.cols, kColumnsOfWarp);
-  const std::int64_t there = gpu.sm_count * (gpu.max_threads_per_sm / kLanes);
-  const double turns = static_cast<double>(warps) / static_cast<double>(there);
-  return static_cast<double>(kernel.search_steps) * std::max(1.0, turns) *
-         gpu.constants.stream.search_step;
 }
 
 // Of what one row loads, the share that L2 does not hold, if each of the first rows comes on an SM

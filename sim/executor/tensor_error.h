@@ -23,7 +23,7 @@ struct TensorError {
   double numbers = 0;
   // Row and column of the first NaN or infinity; then the errors are infinite.
   std::optional<std::pair<std::int64_t, std::int64_t>> not_finite{};
-  bool all_equal = false;       // more than one element, all the same: never right
+  bool all_equal = false;       // more than one element, all the same, and others are wanted
   bool nothing_wanted = false;  // all zeros are: there is nothing to compare with
 };
 

@@ -412,9 +412,15 @@ TEST(TensorErrors, NarrowTilesAreNotJudgedApart) {
   EXPECT_EQ(worst_ratio(64), kWorstRatio);
 }
 
-TEST(TensorErrors, AllEqualIsNeverRight) {
-  const Storage got(Dtype::bf16, 3, 3);
+TEST(TensorErrors, AllEqualIsWrongWhereOthersAreWanted) {
+  Storage got(Dtype::bf16, 3, 3);
   EXPECT_TRUE(compare(got, std::vector<double>(9, 1e-9), 0, 3).all_equal);
+  const std::vector<float> ones(3, 1.0F);
+  for (std::int64_t r = 0; r < 3; ++r) got.write(r, 0, 3, ones.data());
+  std::vector<double> gates(9, 1.0);  // of one expert a token
+  EXPECT_FALSE(compare(got, gates, 0, 3).all_equal);
+  gates[4] = 1.01;
+  EXPECT_TRUE(compare(got, gates, 0, 3).all_equal);
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ class Emitter final : public EpilogueCode {
   void load(Value out, const Access& access) override {
     const Operand& from = access.operand;
     if (access.reach == Reach::tile) {
-      if (dtype(from) == Dtype::fp32) refuse("tiles of fp32 that it loads");
+      if (size_of(dtype(from)) != 2) refuse("tiles that it loads of numbers that have no 16 bits");
       std::string& known = tile_fields_[out];
       if (known.empty()) {
         Field& f = field(FieldKind::tile_in, from);

@@ -112,6 +112,14 @@ double Meaning::reduced(ReduceFn fn, std::span<const double> numbers) {
 
 namespace {
 
+// Numbers that a primitive loads: where they are more than it makes, it sums them.
+std::int64_t loaded(const Primitive& p) {
+  std::int64_t most = 1;
+  for (const Access& a : p.accesses())
+    if (!a.store) most = std::max(most, a.elements());
+  return most;
+}
+
 void run_lines(const std::vector<Primitive>& lines, Meaning& exact) {
   for (const Primitive& p : lines) {
     const LineKind* kind = kind_of(p);
@@ -120,12 +128,12 @@ void run_lines(const std::vector<Primitive>& lines, Meaning& exact) {
     kind->meaning(p, exact);
     if (!exact.rounds()) continue;
     const std::vector<Value> uses = p.uses();
+    const std::int64_t read = uses.empty() ? loaded(p) : std::ssize(exact.value(uses.front()).data);
     for (const Value v : p.defines()) {
-      const std::int64_t read = uses.empty() ? 1 : std::ssize(exact.value(uses.front()).data);
       const double terms =
           static_cast<double>(read) /
           static_cast<double>(std::max<std::int64_t>(1, exact.value(v).cols * exact.value(v).rows));
-      exact.round(v, terms, uses.empty() ? v : uses.front());
+      exact.round(v, terms, uses.empty() ? -1 : uses.front());
     }
   }
 }

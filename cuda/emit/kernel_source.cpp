@@ -146,8 +146,7 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   // Thread blocks below each other share the tile of B, if there are as many. Those of groups may
   // have another B.
   const auto below = static_cast<int>(std::max<std::int64_t>(tile.cluster_m, 1));
-  config.cluster =
-      gemm.M > config.tile_m * (below - 1) && !config.ragged && !config.ragged_k ? below : 1;
+  config.cluster = gemm.M > config.tile_m * (below - 1) && !config.ragged ? below : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
   if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && !config.ragged_k &&
       config.cluster == 1 && steps >= tile.cluster_k && fits(epilogue.needs, split))

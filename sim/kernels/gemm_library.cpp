@@ -87,11 +87,12 @@ bool too_large_a_cluster(const GemmProblem& problem, const GemmTile& tile, const
 }
 
 // Of products that sum parts of unlike depths, two warpgroups clear the rows that are another
-// product's: Hopper's kernel has tiles of 128 rows only, and no clusters where products are unlike.
+// product's: Hopper's kernel has tiles of 128 rows only. Thread blocks of a cluster sit below each
+// other in one product; products of groups of rows may have too few rows for that.
 bool runs_unlike_products(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   if (!has_feature(gpu, Feature::bulk_copy)) return true;
-  const bool ragged = !problem.groups.empty() || !problem.depths.empty();
-  return !ragged || (tile.cluster() == 1 && (problem.depths.empty() || tile.m == 128));
+  if (!problem.groups.empty()) return tile.cluster() == 1;
+  return problem.depths.empty() || (tile.m == 128 && tile.cluster() == tile.cluster_m);
 }
 
 // Our own mainloop has no code for the others, or nothing to gain from them.

@@ -48,9 +48,10 @@ struct Sm90Config {
   static constexpr bool ragged = ragged_;
   static_assert(!ragged || (cluster == 1 && cluster_k == 1 && tile_m % a_rows == 0 && !a_is_km &&
                             !batched && !a_apart));
-  // The same along K: product g of a batch sums the rows of group g of A and B.
+  // The same along K: product g of a batch sums the rows of group g of A and B. Thread blocks of a
+  // cluster have tiles of one product, which is as deep for all of them.
   static constexpr bool ragged_k = ragged_k_;
-  static_assert(!ragged_k || (batched && cooperative && cluster == 1 && a_is_km && b_is_kn));
+  static_assert(!ragged_k || (batched && cooperative && a_is_km && b_is_kn));
 
   // Where the last round of tiles would fill only a part of the GPU, thread blocks share the tiles
   // of it and of the round before along K (tile_walk.cuh).

@@ -32,6 +32,7 @@
 #include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
 #include "model/rewrites/split_product_sums.h"
+#include "model/rewrites/store_places.h"
 #include "model/why_not.h"
 
 namespace fuseline {
@@ -76,6 +77,7 @@ std::vector<Rewrite> all_rewrites() {
                            order_linear_gradients(),
                            inline_pointwise(),
                            split_cross_entropy(),
+                           store_places(),
                            chain_products()})
     all.push_back(r);
   return all;

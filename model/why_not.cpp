@@ -258,18 +258,25 @@ std::string why_no_scan_program(const Graph& graph, const Group& g, const std::v
   return why_no_gemm_program(graph, g, ops, target);
 }
 
-// What reads rows above its tile takes them from memory: the tile above is another thread block's.
-std::string why_no_halo(const Graph& graph, const std::vector<OpId>& ops, bool mainloop) {
+// What reads rows above its tile, or rows at places that only the data knows, takes them from
+// memory: those tiles are other thread blocks'.
+std::string why_no_other_rows(const Graph& graph, const std::vector<OpId>& ops, bool mainloop) {
+  if (ops.size() == 1) return "";
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
-    if (op.kind->locality != Locality::row_halo || ops.size() == 1) continue;
-    if (mainloop) return op.name + " reads rows above its tile, which no mainloop's epilogue has";
-    for (const OpId other : ops)
+    const bool above = op.kind->locality == Locality::row_halo;
+    if (!above && op.kind->locality != Locality::rows_elsewhere) continue;
+    const std::string reads =
+        op.name + (above ? " reads rows above its tile" : " reads rows of other tiles");
+    if (mainloop) return reads + ", which no mainloop's epilogue has";
+    for (const OpId other : ops) {
       for (const Operand& w : graph.op(other).writes)
         for (const Operand& r : op.reads)
           if (r.tensor == w.tensor)
-            return op.name + " reads rows above its tile, which other thread blocks of " +
-                   graph.op(other).name + " make";
+            return reads + ", which other thread blocks of " + graph.op(other).name + " make";
+      if (!above && graph.op(other).kind->extent(graph.op(other)).rows != op.writes[0].rows)
+        return op.name + " and " + graph.op(other).name + " have different rows";
+    }
   }
   return "";
 }
@@ -371,7 +378,8 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
     return "second mainloop: a tile of " + name(*g.mains[1]) +
            " sums over columns that other tiles of " + name(*g.mains[0]) + " make";
   }
-  if (std::string halo = why_no_halo(graph, ops, !g.mains.empty()); !halo.empty()) return halo;
+  if (std::string other = why_no_other_rows(graph, ops, !g.mains.empty()); !other.empty())
+    return other;
   if (g.mains.empty()) return why_no_stream_program(graph, ops);
   if (g.mains.front()->kind->op_class == OpClass::scan)
     return why_no_scan_program(graph, g, ops, target);

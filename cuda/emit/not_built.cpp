@@ -104,11 +104,11 @@ std::string of_choice(const Program& program) {
 std::string of_sorted(const Program& program, const SortPlaces& sort) {
   const auto stores_them = [&](const Primitive& p) {
     const auto* store = p.as<StoreVector>();
-    return store != nullptr && store->in == sort.out && store->axis == Axis::rows;
+    return store != nullptr && store->in == sort.order && store->axis == Axis::rows;
   };
   const auto others = [&](const Primitive& p) {
     const std::vector<Value> uses = p.uses();
-    return std::ranges::find(uses, sort.out) != uses.end() && !stores_them(p);
+    return std::ranges::find(uses, sort.order) != uses.end() && !stores_them(p);
   };
   const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
   return !stream || std::ranges::any_of(program.body, others)

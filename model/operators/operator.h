@@ -46,6 +46,7 @@ enum class OpClass : std::uint8_t {
 //   contraction  panels of two operands, summed over a shared dimension
 //   full_column  all rows of its columns
 //   row_halo     the same tile and some rows above it, of the same columns
+//   rows_elsewhere  rows of other tiles, which another operand names, of the same columns
 enum class Locality : std::uint8_t {
   tile_local,
   pair_local,
@@ -54,6 +55,7 @@ enum class Locality : std::uint8_t {
   contraction,
   full_column,
   row_halo,
+  rows_elsewhere,
 };
 
 // Name and shape of one operand. A shape letter stands for one size in all operands of the

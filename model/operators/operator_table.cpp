@@ -392,6 +392,8 @@ const char* name_of(Locality l) {
       return "needs a full column";
     case Locality::row_halo:
       return "needs rows above its tile";
+    case Locality::rows_elsewhere:
+      return "needs rows of other tiles";
   }
   FUSELINE_ASSERT(false, "unknown locality");
 }

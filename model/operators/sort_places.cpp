@@ -1,5 +1,6 @@
 // The order of a matrix' numbers: place p of the result says which of them, counted row by row,
 // stands there when all are sorted. So the tokens of every expert come to lie behind each other.
+// The second result is the inverse, at which place each number is.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -29,26 +30,34 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
                    [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
   for (std::int64_t p = 0; p < y.rows; ++p)
     y(p, 0) = static_cast<double>(order[static_cast<std::size_t>(p)]);
+  if (op.writes.size() == 1) return;
+  const View<double> places = write(g, out, op.writes[1]);
+  for (std::int64_t p = 0; p < y.rows; ++p)
+    places(order[static_cast<std::size_t>(p)], 0) = static_cast<double>(p);
+}
+
+// The experts that the numbers name, 0: it is not known what they are. In a part of a block another
+// one may have chosen them.
+std::int64_t experts_of(const Graph& graph, const Op& op) {
+  for (const OpId id : graph.producers(op.reads[0].tensor)) {
+    if (graph.op(id).attributes.get<ExpertChoice>() != nullptr) return graph.op(id).reads[0].cols;
+  }
+  return 0;
 }
 
 void lower(Emitter& e, const Op& op) {
   const Value order = e.fresh("order");
-  e.emit(SortPlaces{order, op.reads[0]});
+  const bool both = op.writes.size() > 1;
+  const Value places = both ? e.fresh("places") : -1;
+  e.emit(SortPlaces{order, op.reads[0], experts_of(e.graph(), op), places});
   e.produce(op.writes[0], order, true);
+  if (both) e.produce(op.writes[1], places, true);
 }
 
 Attributes called(OperatorCall& c) {
   c.result(c.read(0).rows * c.read(0).cols, 1);
   c.result_in(Dtype::fp32);
   return {};
-}
-
-// One number for each expert that the rows were given to.
-std::int64_t experts_of(const Graph& graph, const Op& op) {
-  for (const OpId id : graph.producers(op.reads[0].tensor)) {
-    if (graph.op(id).attributes.get<ExpertChoice>() != nullptr) return graph.op(id).reads[0].cols;
-  }
-  return 1;
 }
 
 // PyTorch's sort: copies into which one thread block sorts up to 4,096 numbers, for more a radix
@@ -85,7 +94,7 @@ FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool gene
   }
   add_sort(list, op);
   // Numbers of 8 bytes, as wide as two of fp32.
-  const std::int64_t experts = experts_of(graph, op);
+  const std::int64_t experts = std::max<std::int64_t>(1, experts_of(graph, op));  // one number each
   const Scratch one_hot{"one_hot", count, 2 * experts, Dtype::fp32};
   list.add("zeros", Implementation::vectorized, {}, {one_hot});
   list.add_short({"one_hot"});
@@ -112,6 +121,7 @@ constinit const Operator operators::sort_places{
     .extent = of_result,
     .gradient = no_gradient("places have none"),
     .framework = always<Implementation::framework_reduce>,
+    .also_writes = {"places", "P", "1"},
     .alone = "sorts what all rows have",
     .framework_launches = in_sort_places::framework_launches,
     .called = in_sort_places::called};

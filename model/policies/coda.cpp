@@ -19,6 +19,7 @@
 #include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
+#include "model/rewrites/store_places.h"
 
 namespace fuseline {
 
@@ -106,13 +107,14 @@ PolicyRules policy::coda() {
                              .fuses = "everything but attention as GEMM-epilogue programs",
                              .place = 90},
           .rewrites = {merge_rope(), join_in_epilogues(), split_norm(), rotate_statistics(),
-                       rotate_weighted_before_codes(), interleave_heads(), interleave_gate_up()},
+                       rotate_weighted_before_codes(), interleave_heads(), interleave_gate_up(),
+                       store_places()},
           .training = TrainingRules{.before = {interleave_heads(), interleave_gate_up()},
                                     .options = recompute_options,
                                     .after = {accumulate_dq(), split_norm_keeping_weight(),
                                               defer_norm_backward(), split_column_sums(),
                                               split_cross_entropy(), rotate_statistics(),
-                                              rotate_weighted()}},
+                                              rotate_weighted(), store_places()}},
           .fuse = in_coda::fuse,
           .siblings = in_coda::siblings,
           .implement = hand_written_implementation};

@@ -8,6 +8,7 @@
 #include "model/policies/support/rules.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/rotate_boundary.h"
+#include "model/rewrites/store_places.h"
 
 namespace fuseline {
 
@@ -51,7 +52,7 @@ PolicyRules policy::tensorrt_llm() {
               .place = 60,
               .unverified =
                   "a plan after its documentation; no kernel of TensorRT-LLM was compared"},
-      .rewrites = {interleave_gate_up(), rotate_entry_norm()},
+      .rewrites = {interleave_gate_up(), rotate_entry_norm(), store_places()},
       .why_no_training = "it is an inference engine",
       .fuse = in_tensorrt_llm::fuse,
       .siblings = {},

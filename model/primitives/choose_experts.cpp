@@ -26,7 +26,9 @@ std::vector<ValueShape> ChooseExperts::results(const ValueShapes&, std::int64_t)
 
 std::vector<ColumnRelation> ChooseExperts::relations() const { return {}; }
 
-TileDemands ChooseExperts::demands() const { return {.whole_rows = true, .other_columns = true}; }
+TileDemands ChooseExperts::demands() const {
+  return {.whole_rows = true, .other_columns = true, .chain = {.choices = choice.count}};
+}
 
 bool ChooseExperts::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(scores);

@@ -33,7 +33,7 @@ std::vector<ValueShape> ChooseExpertsGradient::results(const ValueShapes& made,
 std::vector<ColumnRelation> ChooseExpertsGradient::relations() const { return {}; }
 
 TileDemands ChooseExpertsGradient::demands() const {
-  return {.whole_rows = true, .other_columns = true};
+  return {.whole_rows = true, .other_columns = true, .chain = {.choices = choice.count}};
 }
 
 bool ChooseExpertsGradient::check(ShapeCheck& check) const {

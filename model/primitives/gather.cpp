@@ -28,7 +28,7 @@ std::vector<ValueShape> Gather::results(const ValueShapes&, std::int64_t) const 
 
 std::vector<ColumnRelation> Gather::relations() const { return {}; }
 
-TileDemands Gather::demands() const { return {}; }
+TileDemands Gather::demands() const { return {.chain = {.loads = 1}}; }
 
 bool Gather::check(ShapeCheck& check) const {
   check.expect(ids, check.space().rows, 1, "row ids");

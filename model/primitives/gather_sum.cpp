@@ -32,7 +32,8 @@ std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
 
 // Ids that are places are looked at four loads at a time (cuda/kernels/stream/heads.cuh).
 TileDemands GatherSum::demands() const {
-  return {.other_columns = true, .search = TileDemands::Search{from.rows, each > 1 ? 128 : 32}};
+  const std::int64_t searches = ids ? ceil_div(from.rows, each > 1 ? 128 : 32) : 0;
+  return {.other_columns = true, .chain = {.searches = searches}};
 }
 
 bool GatherSum::check(ShapeCheck& check) const {

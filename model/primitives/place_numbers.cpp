@@ -30,7 +30,7 @@ std::vector<ValueShape> PlaceNumbers::results(const ValueShapes&, std::int64_t) 
 std::vector<ColumnRelation> PlaceNumbers::relations() const { return {}; }
 
 TileDemands PlaceNumbers::demands() const {
-  return {.other_columns = true, .search = TileDemands::Search{from.rows, 32}};
+  return {.other_columns = true, .chain = {.searches = ceil_div(from.rows, 32)}};
 }
 
 bool PlaceNumbers::check(ShapeCheck& check) const {

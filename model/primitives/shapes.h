@@ -54,12 +54,15 @@ struct TileDemands {
   std::int64_t pair_distance = 0;
   // Columns of a result come from columns at other places, which other threads hold.
   bool other_columns = false;
-  // Every warp looks through so many numbers in memory for those of its rows, `at_once` of them
-  // before it waits for the next.
-  struct Search {
-    std::int64_t numbers = 0, at_once = 1;
+  // What a warp of a stream or row kernel does one after the other, each step waiting for the one
+  // before it.
+  struct Chain {
+    std::int64_t loads = 0;     // whose addresses other loads bring
+    std::int64_t choices = 0;   // among all columns of a row
+    std::int64_t searches = 0;  // steps through numbers in memory
+    std::int64_t rows = 4;      // of a warp that searches
   };
-  std::optional<Search> search{};
+  Chain chain{};
   // What follows from the result runs only in the tiles that hold these columns.
   std::optional<ColumnSlice> slice{};
 };

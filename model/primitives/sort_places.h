@@ -1,6 +1,10 @@
 // For every row p of the tile, which of the numbers of `keys` [M, k] stands at place p when all are
-// sorted: keys of row m and column j have the place m·k + j before. Equal keys keep their order.
+// sorted: key i = m·k + j is in row m and column j. Equal keys keep their order. `places`, where it
+// is made, is the inverse: at which place key i = p stands. Keys may be known to be whole numbers
+// below `values`: then many of them are counted, not compared (cuda/kernels/stream/sort.cuh).
 #pragma once
+
+#include <cstdint>
 
 #include "model/primitives/primitive.h"
 
@@ -8,8 +12,17 @@ namespace fuseline {
 
 struct SortPlaces {
   static constexpr const char* name = "sort_places";
-  Value out;
+  Value order;
   Operand keys;
+  std::int64_t values = 0;  // 0: any numbers
+  Value places = -1;
+
+  // So many keys are counted; fewer are compared with each other, which takes one step of a warp
+  // for 128 of them and no barrier.
+  static constexpr std::int64_t kFewKeys = 256;
+  static constexpr std::int64_t kMostValues =
+      1024;  // of 4 bytes each for all keys and some of them
+  [[nodiscard]] bool counts() const;
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

@@ -16,7 +16,6 @@ class MainloopSyntax : public Syntax {
   virtual void space(std::int64_t& rows, std::int64_t& cols) = 0;  // [2048, 4096]
   // "qkv[...]", or "q of qkv[...]" with the value of a prologue that takes its place.
   virtual void named_value_of(Value& v, Operand& o) = 0;
-  virtual void makes_some(Value& first, Value& second) = 0;  // the second one may be left out: -1
 };
 
 void gemm_syntax(GemmMainloop& m, Value& y, MainloopSyntax& line);

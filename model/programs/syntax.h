@@ -33,6 +33,7 @@ class Syntax {
     Value* const two[] = {&a, &b};
     makes(two);
   }
+  virtual void makes_some(Value& first, Value& second) = 0;  // the second one may be left out: -1
   // "store h[M,D] = ": what the line stores instead; `add`: whether the sign is "+=".
   virtual void stores(std::string_view keyword, Operand& to, bool* add = nullptr) = 0;
 

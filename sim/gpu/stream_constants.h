@@ -33,7 +33,7 @@ struct StreamConstants {
   double hbm_fraction = 0;
   double l2_fraction = 0;
   Seconds ramp;
-  Seconds search_step;
+  Seconds search_step, dependent_load, choice_step;
   Seconds strided_latency;
   double concat_latency_fraction = 0;
   Seconds reduce_latency;

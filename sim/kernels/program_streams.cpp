@@ -198,7 +198,11 @@ void add_streams(const Primitive& primitive, const AddressMap& addresses,
     stream.part = addresses.locate(access.operand);
     stream.store = access.store;
     stream.vector = !access.store && access.reach == Reach::col_numbers;
-    stream.repeated = access.reach == Reach::table;
+    // Rows that are gathered several times each come in as many passes: experts take the tokens in
+    // order, one after the other.
+    const bool passes =
+        access.reach == Reach::gathered_rows && access.indices > access.operand.rows;
+    stream.repeated = access.reach == Reach::table || passes;
     stream.of_columns = access.reach == Reach::partials && access.along == Axis::cols;
     stream.moved = access.part;
     streams.push_back(stream);

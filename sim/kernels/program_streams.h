@@ -74,7 +74,7 @@ class AddressMap {
 struct Stream {
   CachedSlice part;
   bool store = false;
-  bool repeated = false;              // a table
+  bool repeated = false;              // a table, or rows that are gathered several times each
   bool vector = false;                // broadcast along the rows: one row
   bool of_columns = false;            // partials of columns: its rows go with the tile's columns
   ColumnPart moved{};                 // of every group of columns; no group: all of them

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "model/operators/attributes.h"
 #include "model/operators/operator.h"
+#include "sim/kernels/chained_steps.h"
 #include "sim/kernels/column_walk.h"
-#include "sim/kernels/place_search.h"
 #include "sim/kernels/routing_time.h"
 #include "sim/kernels/row_instructions.h"
 #include "sim/kernels/stream_costs.h"
@@ -200,6 +200,7 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
   result.implementation = kernel.implementation;
   result.streams = streams_of(program, addresses);
   result.instructions = instructions_of(graph, kernel, gpu.constants.stream);
+  if (own_stream(kernel.implementation)) result.chained = chained_steps_of(program);
   // Welford's update divides in every step.
   if (has_cost(graph, kernel, {StreamCost::welford})) {
     result.step_factor = gpu.constants.stream.layer_norm_step_factor;
@@ -222,7 +223,6 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     FUSELINE_ASSERT(stream != nullptr, program.name);
     result.rows = stream->rows;
     result.cols = stream->cols;
-    if (own_stream(kernel.implementation)) result.search_steps = search_steps_of(program);
     if (own_stream(kernel.implementation) && sums_columns(program)) {
       result.columns = column_threads(program, stream->rows, stream->cols);
       result.column_sums = column_sums(program);
@@ -403,9 +403,9 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
     estimate.latency = std::max(estimate.latency, down.steps + down.ends);
     estimate.work = std::max(streaming, down.steps) + down.ends;
   }
-  const Seconds search = search_time(kernel, gpu);
-  estimate.latency += search;
-  estimate.work += search;
+  const Seconds chain = time_of_chain(kernel, gpu);
+  estimate.latency += chain;
+  estimate.work += chain;
   const Seconds walk = walk_down(kernel, moved, gpu);
   estimate.latency = std::max(estimate.latency, walk);
   estimate.work = std::max(estimate.work, walk);

@@ -18,6 +18,12 @@
 
 namespace fuseline {
 
+// Steps of a warp that wait for each other (model/primitives/shapes.h).
+struct ChainedSteps {
+  std::int64_t loads = 0, choices = 0, searches = 0;
+  std::int64_t rows = 32;  // of a warp that searches
+};
+
 struct StreamKernel {
   Implementation implementation = Implementation::vectorized;
   std::vector<Stream> streams;
@@ -33,9 +39,9 @@ struct StreamKernel {
   ColumnThreads columns{.threads = 0};
   ColumnSums column_sums{};
   std::int64_t column_terms = 0;  // tiles that it loads, or sums that it makes if they are more
-  std::int64_t search_steps = 0;  // of a warp that looks through numbers, one after the other
-  double instructions = 0;        // issued per element by one lane
-  double step_factor = 1;         // latency of a row step over that of a sum of squares
+  ChainedSteps chained{};
+  double instructions = 0;  // issued per element by one lane
+  double step_factor = 1;   // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()
       const;  // of the rows; else of the larger side, loaded or stored
 };

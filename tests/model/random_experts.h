@@ -24,6 +24,7 @@ class ExpertOperator {
     if (kind == operators::take_rows) return places(kind, false);
     if (kind == operators::sum_rows) return places(kind, true);
     if (kind == operators::take_numbers) return numbers();
+    if (kind == operators::sum_places || kind == operators::numbers_at) return at_places(kind);
     if (kind == operators::join_heads) return heads();
     return std::nullopt;
   }
@@ -93,6 +94,21 @@ class ExpertOperator {
     const Operand y = tensor("y", Role::output, R * C, 1);
     op("sort", operators::sort_places, {keys}, {order});
     op("op", operators::take_numbers, {x, order}, {y});
+    return graph_;
+  }
+
+  // Rows, or numbers, at the places of a sort's second result.
+  Graph at_places(OpKind kind) {
+    const bool rows = kind == operators::sum_places;
+    const std::int64_t R = pick(random_, 1, 5), C = pick(random_, 2, 4);
+    const std::int64_t N = rows ? pick(random_, 1, 6) : 1;
+    const Operand x = tensor("x0", Role::input, R * C, N);
+    const Operand keys = tensor("sin", Role::table, R, C);
+    const Operand order = tensor("order", Role::activation, R * C, 1);
+    const Operand places = tensor("places", Role::activation, R * C, 1);
+    const Operand y = tensor("y", Role::output, R, rows ? N : C);
+    op("sort", operators::sort_places, {keys}, {order, places});
+    op("op", kind, {x, places}, {y}, rows ? Attributes(Places{C}) : Attributes());
     return graph_;
   }
 

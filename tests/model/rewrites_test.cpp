@@ -24,6 +24,7 @@
 #include "model/rewrites/rotate_boundary.h"
 #include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_norm.h"
+#include "model/rewrites/store_places.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {
@@ -293,6 +294,31 @@ TEST(CopySlices, CopiesSlicesOnly) {
   EXPECT_TRUE(block.graph.find_op("slice_copy").has_value());
   EXPECT_FALSE(block.graph.find_op("whole_copy").has_value());
   EXPECT_EQ(compare(g, block.graph, block.preparation), "");
+}
+
+// Every sum of rows at their places, forward and backward, and no other sort is asked for more.
+TEST(StorePlaces, LeavesNothingToLookFor) {
+  for (const std::int64_t k : {1, 3}) {
+    ModelConfig experts = test::small_experts();
+    experts.values["k"] = k;
+    for (const Workload& work : {test::forward(2, 7), test::train(1, 9)}) {
+      const Graph joint = make_plan("unfused", build_block(experts, work)).graph;
+      ASSERT_TRUE(store_places().applies(joint));
+      Block block{joint, {}};
+      store_places().apply(block);
+      EXPECT_FALSE(store_places().applies(block.graph));
+      for (const Op& op : block.graph.ops()) {
+        EXPECT_NE(op.kind, operators::sum_rows) << op.name;
+        EXPECT_NE(op.kind, operators::place_numbers) << op.name;
+        EXPECT_EQ(op.writes.size() > 1,
+                  op.kind == operators::sort_places || op.kind == operators::choose_experts ||
+                      joint.op(joint.find_op(op.name).value()).writes.size() > 1)
+            << op.name;
+      }
+      EXPECT_EQ(compare(joint, block.graph, block.preparation), "");
+    }
+  }
+  EXPECT_FALSE(store_places().applies(build_block(test::tiny_llama(), test::forward(1, 5))));
 }
 
 TEST(Rewrites, AForgottenReorderingShows) {

@@ -1,5 +1,4 @@
-// The experts of every row and their gates, the order in which the experts' rows lie, and numbers
-// taken in that order.
+// The experts of every row and their gates, and the gradient of that choice.
 #pragma once
 
 #include "../routing.cuh"
@@ -194,101 +193,6 @@ FUSELINE_DEVICE Strip<units> score_gradients(const Numbers& d_gates, const Strip
     const bool counts = of_all || is_chosen.at(u, e) > 0.0F;
     out.at(u, e) = counts ? factor * (weight / sum) * slope * (own.at(u, e) - mean) : 0.0F;
   });
-  return out;
-}
-
-// ---- sort_places, in a stream ----
-
-// At which place the key of a row stands when all are sorted: the inverse of what is stored.
-template <int units>
-struct PlaceOfKey {
-  int v[units];
-};
-
-// Counts the keys that come before the rows' own; key i is number i mod cols of row i / cols. A
-// warp has the same rows in all lanes, and each lane looks at every 32nd key. So the work grows
-// with the square of the number of keys, and nothing waits for other thread blocks.
-template <int cols, class T, int units>
-FUSELINE_DEVICE PlaceOfKey<units> sort_places(const Rows<T>& keys, const TilePlace<units>& place) {
-  const auto key = [&](int i) { return to_float(keys.data[i / cols * keys.step + i % cols]); };
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  float own[units];
-  PlaceOfKey<units> out{};
-#pragma unroll
-  for (int u = 0; u < units; ++u) own[u] = key(min_of(place.row(u), place.rows - 1));
-  int i = lane;
-  // Keys ahead of all of this warp's come first where they are equal, those behind do not.
-  for (; i < place.row(0); i += 32) {
-    const float x = key(i);
-#pragma unroll
-    for (int u = 0; u < units; ++u) out.v[u] += x <= own[u] ? 1 : 0;
-  }
-  for (; i <= place.row(units - 1) && i < place.rows; i += 32) {
-    const float x = key(i);
-#pragma unroll
-    for (int u = 0; u < units; ++u) out.v[u] += sorted_before(x, i, own[u], place.row(u)) ? 1 : 0;
-  }
-  for (; i < place.rows; i += 32) {
-    const float x = key(i);
-#pragma unroll
-    for (int u = 0; u < units; ++u) out.v[u] += x < own[u] ? 1 : 0;
-  }
-#pragma unroll
-  for (int u = 0; u < units; ++u) out.v[u] = __reduce_add_sync(0xffffffffU, out.v[u]);
-  return out;
-}
-// Each row stores its own number at its key's place.
-template <class T, int units>
-FUSELINE_DEVICE void store_rows(const Rows<T>& to, const TilePlace<units>& place,
-                                const PlaceOfKey<units>& key) {
-  if (!place.writes_rows()) return;
-#pragma unroll
-  for (int u = 0; u < units; ++u)
-    if (place.row(u) < place.rows)
-      to.data[key.v[u] * to.step] = from_float<T>(static_cast<float>(place.row(u)));
-}
-
-// ---- place_numbers, in a stream ----
-
-// Element (r, c) of a matrix of `cols` columns is the number of the row m of `from` with ids[m] =
-// r · cols + c. All lanes of a warp must be at the same rows: they look for the places of these
-// rows among 32 ids at a time, and every lane keeps what belongs to its columns.
-template <int cols, class T, bool aligned, class Ids, int units>
-FUSELINE_DEVICE Strip<units> place_numbers(const Tile<T, aligned>& from, const Ids& ids,
-                                           const TilePlace<units>& place) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const int first_place = place.row(0) * cols;
-  const int last_place = place.row(units - 1) * cols + cols - 1;
-  Strip<units> out{};
-  for (int first = 0; first < from.rows; first += 32) {
-    const int m = first + lane;
-    const int id = m < from.rows ? static_cast<int>(ids.data[m * ids.step]) : -1;
-    u32 found = __ballot_sync(0xffffffffU, id >= first_place && id <= last_place);
-    for (; found != 0; found &= found - 1) {
-      const int source = __ffs(static_cast<int>(found)) - 1;
-      const int at = __shfl_sync(0xffffffffU, id, source);
-      const float number = to_float(*from.at(first + source, 0));
-      for_each<Strip<units>>([&](int u, int e) {
-        if (place.row(u) * cols + place.first_col + e == at && place.first_col + e < cols)
-          out.at(u, e) = number;
-      });
-    }
-  }
-  return out;
-}
-
-// ---- gather_number ----
-
-// Number ids[row] of a matrix of `cols` columns, counted row by row.
-template <int cols, class T, class Ids, class Place>
-FUSELINE_DEVICE PerRow<Place::row_units> load_numbers(const Rows<T>& from, const Ids& ids,
-                                                      const Place& place) {
-  PerRow<Place::row_units> out;
-#pragma unroll
-  for (int u = 0; u < Place::row_units; ++u) {
-    const int id = id_of(ids, place, u);
-    out.v[u] = id >= 0 ? to_float(from.data[id / cols * from.step + id % cols]) : 0.0F;
-  }
   return out;
 }
 

@@ -13,7 +13,9 @@
 #include "map.cuh"
 #include "memory.cuh"
 #include "pair.cuh"
+#include "places.cuh"
 #include "reduce.cuh"
+#include "sort.cuh"
 #include "tile_space.cuh"
 
 namespace fuseline::gpu::stream {

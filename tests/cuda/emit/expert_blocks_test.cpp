@@ -160,10 +160,37 @@ TEST(ExpertSources, RoutingSaysWhoChooses) {
   EXPECT_THAT(text(choose),
               HasSubstr("choose_largest<threads, 3, GateWeights::sigmoid>(in0, place, "
                         "1.00000000F);"));
-  EXPECT_THAT(text(test::program_of(plan, "sort")), HasSubstr("sort_places<3>(p.keys0, place);"));
+  EXPECT_THAT(text(test::program_of(plan, "sort")),
+              HasSubstr("count_places<3, 5>(p.keys0, place);"));
   EXPECT_THAT(text(test::program_of(plan, "permute")), HasSubstr("gather<3>(place, p.ids0)"));
   EXPECT_THAT(text(test::program_of(plan, "sum")),
               HasSubstr("gather_sum_of_places<3>(p.in0, p.ids0, place);"));
+}
+
+// What the sort stores beside its order is read where rows come back, in one kernel with what
+// follows. Many keys of known experts are counted.
+TEST(ExpertSources, PlacesThatAreStoredAreNotLookedFor) {
+  const auto text = [](std::int64_t tokens, const char* kernel) {
+    const Plan plan =
+        make_plan("coda", fuseline::test::small_experts(), fuseline::test::forward(1, tokens));
+    const StreamKernelSource source =
+        stream_kernel_source(plan.graph, test::program_of(plan, kernel), "test");
+    return std::pair(source.source.text, source.shape);
+  };
+  const auto [few, compared] = text(37, "sort");
+  EXPECT_THAT(few, HasSubstr("sort_places<3>(p.keys0, place);"));
+  EXPECT_THAT(few, HasSubstr("numbers_of(order)"));
+  EXPECT_EQ(compared.least_lanes, 32);
+  const auto [many, counted] = text(371, "sort");
+  EXPECT_THAT(many, HasSubstr("count_places<3, 5>(p.keys0, place);"));
+  EXPECT_EQ(counted.least_lanes, 1) << "every lane has rows of its own";
+  EXPECT_EQ(counted.block_threads, 256);
+  EXPECT_EQ(counted.units, 1);
+  const auto [most, tall] = text(40000, "sort");
+  EXPECT_EQ(tall.units, 4);
+  const auto [sum, shape] = text(371, "sum_residual2");
+  EXPECT_THAT(sum, HasSubstr("sum_places<3>(p.in0, p.ids0, place);"));
+  EXPECT_EQ(shape.least_lanes, 16) << "of the sums of squares, and no more";
 }
 
 }  // namespace

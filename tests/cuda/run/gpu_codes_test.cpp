@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/emit/kernel_source.h"
 #include "cuda/run/stream_launch.h"
 #include "model/activation_formats/stored_activation.h"
 #include "model/cache_formats/stored_cache.h"
@@ -110,6 +111,41 @@ TEST_P(SlowGpuCodes, WeightsOfExpertsEqualTheExecutor) {
     few.formats.weights = many.formats.weights = parse_stored_weight(name, "", "");
     check(GetParam(), fuseline::test::small_experts(), few);
     check(GetParam(), fuseline::test::small_experts(), many);
+  }
+}
+
+// Hopper's kernel whose thread blocks have all of K (sm90/codes_columns.cuh): K and the columns end
+// inside a box and a strip; residuals, tables, sums along rows, one and two, of thread blocks that
+// meet.
+class SlowGpuFewRows : public CodesTest, public testing::WithParamInterface<std::string> {
+ protected:
+  static int of_columns(const Plan& plan) {
+    int count = 0;
+    for (const Kernel& kernel : plan.kernels) {
+      const Program& program = kernel.phases.at(0);
+      const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+      if (gemm == nullptr || !gemm->weight.quantised()) continue;
+      const GemmKernelSource source =
+          gemm_kernel_source(plan.graph, program, {}, SmTarget::sm_90a, "test");
+      count += source.config.columns ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+TEST_P(SlowGpuFewRows, EqualTheExecutor) {
+  ModelConfig llama = test::small_llama(), gpt = test::small_gpt();
+  llama.D = gpt.D = 2184;
+  llama.F = 4104;
+  gpt.F = 2264;
+  for (const std::int64_t batch : {1, 3, 8}) {
+    SCOPED_TRACE(fmt::format("{} rows", batch));
+    Workload work = fuseline::test::decode(batch, 1, 30);
+    work.formats.weights = parse_stored_weight(GetParam(), "", "");
+    for (const ModelConfig& model : {llama, gpt}) {
+      EXPECT_GE(of_columns(make_plan("coda", build_block(model, work))), batch < 8 ? 2 : 1);
+      check(SmTarget::sm_90a, model, work);
+    }
   }
 }
 
@@ -290,6 +326,12 @@ INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFormats,
                            std::string name = name_of(std::get<0>(p.param));
                            for (const char c : "_" + std::get<1>(p.param))
                              name += std::isalnum(c) != 0 ? c : '_';
+                           return name;
+                         });
+INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFewRows, testing::Values("int8", "fp8", "int4", "int4:256"),
+                         [](const auto& p) {
+                           std::string name;
+                           for (const char c : p.param) name += std::isalnum(c) != 0 ? c : '_';
                            return name;
                          });
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuCodes, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),

@@ -114,6 +114,8 @@ constexpr ConstantInfo kTable[] = {
      Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.codes.column_copy_cycles; }},
     {"codes.column_meeting_us", "us", "its sums along rows meet those of other thread blocks",
      Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.codes.column_meeting; }},
+    {"codes.column_start_us", "us", "its start and end, beside those of the launch", Zero::allowed,
+     [](Constants& c) -> ConstantPlace { return &c.codes.column_start; }},
     {"codes.copy_cycles", "clocks", "16 bytes of the rows that meet codes, into shared memory",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.codes.copy_cycles; }},
     {"codes.row_cycles", "clocks", "a row of a tile: its sums added up, its results stored",

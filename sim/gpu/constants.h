@@ -71,6 +71,7 @@ struct CodesConstants {
   double column_bytes_per_cycle = 0;
   double column_codes_per_cycle = 0;
   double column_copy_cycles = 0;
+  Seconds column_start;
   Seconds column_meeting;
 };
 

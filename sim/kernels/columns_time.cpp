@@ -62,11 +62,13 @@ GemmTime time_columns(const GemmProblem& problem, const GemmTile& tile,
   const Seconds copies(work.copies * codes.column_copy_cycles / clock);
   for (const GemmWave& wave : waves) {
     const LoopParts loop = loop_of(work, wave, gpu, clock);
-    result.time += copies + meeting + Seconds(loop.longest());
+    result.time += codes.column_start + copies + meeting + Seconds(loop.longest());
     result.epilogue += meeting;
     result.smem += copies + Seconds(loop.convert);
     result.hbm += Seconds(loop.hbm);
     result.l2 += Seconds(loop.fetch);
+    // Whoever waits for the first codes, waits for memory.
+    set(Bound::hbm) += codes.column_start.value();
     set(Bound::smem) += copies.value();
     set(loop.longest() == loop.hbm     ? Bound::hbm
         : loop.longest() == loop.fetch ? Bound::l2

@@ -20,8 +20,9 @@ struct ColumnsWork {
 };
 ColumnsWork columns_work(const GemmProblem& problem, const GemmTile& tile);
 
-// time = launch + Σ over waves of copies + loop + meeting, where
+// time = launch + Σ over waves of start + copies + loop + meeting, where
 //   launch  = empty kernel + gemm.start_us, and less by up to gemm.hot_start_us, the more L2 holds
+//   start   = codes.column_start_us: the first codes come, the last sums are added up and stored
 //   copies  = 16 bytes of A × codes.column_copy_cycles: nothing is multiplied before they come
 //   loop    = the longest of
 //             bytes missed and written back / sustained HBM rate
@@ -30,7 +31,6 @@ ColumnsWork columns_work(const GemmProblem& problem, const GemmTile& tile);
 //   meeting = codes.column_meeting_us where the epilogue sums along rows: it loads what it adds,
 //   and
 //             waits for the other strips of 128 columns
-// The launch has the latency of the first codes and of what is stored last.
 GemmTime time_columns(const GemmProblem& problem, const GemmTile& tile,
                       const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor);
 

@@ -253,7 +253,7 @@ struct CodesColumns {
       Epilogue::begin(args.epilogue, begun, SlabPlace{0, 0, args.M, args.N, 0});
     }
     __syncthreads();  // nobody waits for loads before
-    if (finishes) state() = begun;
+    if (parks_state && finishes) parked_state() = begun;
 
     Sums sums;
 #pragma unroll
@@ -266,7 +266,7 @@ struct CodesColumns {
     named_barrier(consumers_barrier, consumer_threads);
     add_up();
     named_barrier(consumers_barrier, consumer_threads);
-    if (finishes) finish(first);
+    if (finishes) finish(first, begun);
   }
 
   FUSELINE_DEVICE void multiply(Sums& sums) const {
@@ -392,14 +392,15 @@ struct CodesColumns {
       sums_of(0, row)[column] = total;
     }
   }
-  // What the epilogue keeps of its rows lies in the strip's stage while the registers are needed.
+  // What the epilogue keeps of its rows lies in the strip's stage while the registers are needed,
+  // if it fits.
   using State = typename Epilogue::State;
-  static_assert(32 * sizeof(State) <= strip_stage_bytes, "what the epilogue keeps");
-  FUSELINE_DEVICE State& state() const {
+  static constexpr bool parks_state = 32 * sizeof(State) <= strip_stage_bytes;
+  FUSELINE_DEVICE State& parked_state() const {
     return reinterpret_cast<State*>(shared + strips_at + warp * strip_stage_bytes)[lane];
   }
 
-  FUSELINE_DEVICE void finish(int first) const {
+  FUSELINE_DEVICE void finish(int first, const State& begun) const {
     Fragment<2, StripShape::slab_groups> y;
     const float* const from = sums_of(0, min_of(lane / 4, x_rows - 1)) + first - n0 + lane % 4 * 2;
 #pragma unroll
@@ -410,7 +411,8 @@ struct CodesColumns {
       y.at(0, g, 1) = v.y;
       y.at(1, g, 0) = y.at(1, g, 1) = 0.0F;
     }
-    State kept = state();
+    State kept = begun;
+    if constexpr (parks_state) kept = parked_state();
     __syncwarp();
     const ColumnsStrip strip({0, first, args.M, args.N, strip_columns, 0},
                              base + strips_at + warp * strip_stage_bytes, args.sums);

@@ -3,13 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "model/config/dtype.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/columns_time.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/gemm_model.h"
+#include "tests/sim/plan_proof.h"
+#include "tests/sim/shipped_sizes.h"
 
 namespace fuseline {
 namespace {
@@ -159,6 +164,51 @@ TEST(CodesColumnsTime, CountsAThreadBlocksWork) {
   work = columns_work(p, choose_tile(p, gpu));
   EXPECT_FALSE(work.of_groups);
   EXPECT_TRUE(work.meets);
+}
+
+// Kernels of coda's blocks in decode, us, `fuseline measure --kernels` on one H200, CUDA 13.0,
+// 2026-11-28. Constants were fitted to LLaMA-2-7B's.
+struct MeasuredKernel {
+  const char *model, *weights;
+  std::int64_t batch;
+  const char* kernel;
+  double us;
+};
+constexpr MeasuredKernel kMeasuredColumns[] = {
+    {"llama2-7b", "int8", 1, "qkv", 19.5},     {"llama2-7b", "int8", 1, "oproj", 13.5},
+    {"llama2-7b", "int8", 1, "gate_up", 30.4}, {"llama2-7b", "int8", 1, "down", 23.1},
+    {"llama2-7b", "fp8", 1, "qkv", 19.6},      {"llama2-7b", "fp8", 1, "oproj", 12.3},
+    {"llama2-7b", "fp8", 1, "gate_up", 31.3},  {"llama2-7b", "fp8", 1, "down", 22.0},
+    {"llama2-7b", "int4", 1, "qkv", 15.1},     {"llama2-7b", "int4", 1, "oproj", 11.0},
+    {"llama2-7b", "int4", 1, "gate_up", 21.5}, {"llama2-7b", "int4", 1, "down", 17.6},
+    {"llama2-7b", "int8", 5, "qkv", 23.0},     {"llama2-7b", "int8", 5, "oproj", 17.4},
+    {"llama2-7b", "int8", 5, "gate_up", 32.0}, {"llama2-7b", "int4", 5, "qkv", 19.1},
+    {"llama2-7b", "int4", 5, "gate_up", 25.3}, {"llama3-8b", "int4", 1, "qkv", 11.0},
+    {"llama3-8b", "int4", 1, "oproj", 11.0},   {"llama3-8b", "int4", 1, "gate_up", 25.5},
+    {"llama3-8b", "int4", 1, "down", 20.7},    {"llama3-8b", "int8", 5, "qkv", 16.9},
+    {"llama3-8b", "int8", 5, "oproj", 17.5},   {"llama3-8b", "int8", 5, "gate_up", 38.5},
+    {"qwen3-8b", "int8", 1, "oproj", 13.4},    {"qwen3-8b", "int8", 1, "gate_up", 32.9},
+    {"qwen3-8b", "int8", 1, "down", 23.1},     {"qwen3-8b", "int4", 5, "gate_up", 25.6}};
+
+TEST(CodesColumnsTime, IsWhatWasMeasured) {
+  const Gpu gpu = load_gpu("h200");
+  double fitted = 0, checked = 0;
+  int fits = 0, checks = 0;
+  for (const MeasuredKernel& m : kMeasuredColumns) {
+    Workload work = test::decode(m.batch, 1, 2048);
+    work.formats.weights = parse_stored_weight(m.weights, "--weights", "bf16");
+    const Plan plan = make_plan("coda", build_block(load_model(m.model), work), plan_target(gpu));
+    const PlanEstimate estimate = simulate(plan, gpu, Fidelity::hierarchy);
+    const auto kernel = std::ranges::find(estimate.kernels, m.kernel, &KernelEstimate::name);
+    ASSERT_NE(kernel, estimate.kernels.end()) << m.model << " " << m.kernel;
+    const double error = std::abs(kernel->time.value() * 1e6 / m.us - 1);
+    EXPECT_LT(error, 0.1) << m.model << " " << m.weights << " " << m.batch << " " << m.kernel;
+    const bool fit = m.model == std::string("llama2-7b");
+    (fit ? fitted : checked) += error;
+    ++(fit ? fits : checks);
+  }
+  EXPECT_LT(fitted / fits, 0.035);
+  EXPECT_LT(checked / checks, 0.04);
 }
 
 }  // namespace

@@ -114,37 +114,54 @@ TEST_P(SlowGpuCodes, WeightsOfExpertsEqualTheExecutor) {
   }
 }
 
-// Hopper's kernel whose thread blocks have all of K (sm90/codes_columns.cuh): K and the columns end
-// inside a box and a strip; residuals, tables, sums along rows, one and two, of thread blocks that
-// meet.
-class SlowGpuFewRows : public CodesTest, public testing::WithParamInterface<std::string> {
- protected:
-  static int of_columns(const Plan& plan) {
-    int count = 0;
-    for (const Kernel& kernel : plan.kernels) {
-      const Program& program = kernel.phases.at(0);
-      const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-      if (gemm == nullptr || !gemm->weight.quantised()) continue;
-      const GemmKernelSource source =
-          gemm_kernel_source(plan.graph, program, {}, SmTarget::sm_90a, "test");
-      count += source.config.columns ? 1 : 0;
-    }
-    return count;
-  }
+// Blocks with Hopper's kernel whose thread blocks have all of K (sm90/codes_columns.cuh): K and the
+// columns end inside a box and a strip; residuals, and sums along rows, one and two, of thread
+// blocks that meet.
+struct BlockOfFewRows {
+  ModelConfig model;
+  Workload work;
 };
-
-TEST_P(SlowGpuFewRows, EqualTheExecutor) {
+std::vector<BlockOfFewRows> blocks_of_few_rows(const std::string& weights) {
   ModelConfig llama = test::small_llama(), gpt = test::small_gpt();
   llama.D = gpt.D = 2184;
   llama.F = 4104;
   gpt.F = 2264;
-  for (const auto& [batch, model] : {std::pair(1, llama), std::pair(3, gpt), std::pair(8, llama)}) {
-    SCOPED_TRACE(fmt::format("{} rows", batch));
-    Workload work = fuseline::test::decode(batch, 1, 30);
-    work.formats.weights = parse_stored_weight(GetParam(), "", "");
-    EXPECT_GE(of_columns(make_plan("coda", build_block(model, work))), batch < 8 ? 2 : 1);
+  std::vector<BlockOfFewRows> blocks = {{llama, fuseline::test::decode(1, 1, 30)},
+                                        {gpt, fuseline::test::decode(3, 1, 30)},
+                                        {llama, fuseline::test::decode(8, 1, 30)}};
+  for (BlockOfFewRows& b : blocks) b.work.formats.weights = parse_stored_weight(weights, "", "");
+  return blocks;
+}
+
+class SlowGpuFewRows : public CodesTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(SlowGpuFewRows, EqualTheExecutor) {
+  for (const auto& [model, work] : blocks_of_few_rows(GetParam())) {
+    SCOPED_TRACE(fmt::format("{} rows", work.batch));
     check(SmTarget::sm_90a, model, work);
   }
+}
+
+TEST(BlocksOfFewRows, HaveTheirKernel) {
+  for (const char* weights : {"int8", "fp8", "int4", "int4:256"})
+    for (const auto& [model, work] : blocks_of_few_rows(weights)) {
+      SCOPED_TRACE(fmt::format("{}, {} rows", weights, work.batch));
+      const Plan plan = make_plan("coda", build_block(model, work));
+      int of_columns = 0, most_sums = 0;
+      for (const Kernel& kernel : plan.kernels) {
+        const Program& program = kernel.phases.at(0);
+        const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+        if (gemm == nullptr || !gemm->weight.quantised()) continue;
+        const GemmKernelSource source =
+            gemm_kernel_source(plan.graph, program, {}, SmTarget::sm_90a, "test");
+        if (!source.config.columns) continue;
+        ++of_columns;
+        most_sums = std::max(most_sums, source.row_sums);
+      }
+      EXPECT_GE(of_columns, work.batch < 8 ? 2 : 1);
+      if (work.batch == 1) EXPECT_EQ(most_sums, 1);
+      if (work.batch == 3) EXPECT_EQ(most_sums, 2);
+    }
 }
 
 // Rows of ones and zeros take every weight out: its bits are the executor's.

@@ -29,6 +29,9 @@ struct GemmTile {
   // Of the mainloop for weights in codes, which turns them into numbers in registers
   // (cuda/kernels/gemm_codes.cuh). Other tiles of our own multiply numbers, or codes as they are.
   bool dequantises = false;
+  // Of these, Hopper's for up to 8 rows, whose thread blocks have all of K
+  // (cuda/kernels/sm90/codes_columns.cuh).
+  bool whole_depth = false;
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   // The same in a cluster along M one of whose thread blocks has no rows; 0: as in the others.
   double idle_fetch_bytes_per_cycle = 0;

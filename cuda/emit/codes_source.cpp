@@ -8,6 +8,7 @@
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
 #include "model/formats/weight_format.h"
+#include "sim/kernels/codes_columns.h"
 #include "sim/kernels/codes_tile.h"
 
 namespace fuseline::cuda {
@@ -80,7 +81,18 @@ std::string codes_not_built(const Program& program) {
   return "";
 }
 
-GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture) {
+GemmConfig codes_config(const GemmMainloop& gemm, const EpilogueNeeds& needs,
+                        const GemmTile& wanted, SmTarget architecture) {
+  const bool of_the_other = wanted.dequantises && !wanted.whole_depth;
+  if (architecture == SmTarget::sm_90a && gemm.groups.empty() && !gemm.activation.quantised() &&
+      !of_the_other)
+    if (const auto form = codes_columns({gemm.M, gemm.N, gemm.K, gemm.weight}, needs)) {
+      GemmConfig config{
+          .architecture = architecture, .tile_m = kColumnsRows, .tile_n = form->columns};
+      config.codes = true;
+      config.columns = form;
+      return config;
+    }
   const GemmTile tile = codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, gemm.weight,
                                    architecture == SmTarget::sm_90a);
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
@@ -92,13 +104,19 @@ GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture) {
 }
 
 GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
-                                     SmTarget architecture, const std::string& title) {
+                                     const GemmTile& tile, SmTarget architecture,
+                                     const std::string& title) {
   const auto& gemm = std::get<GemmMainloop>(program.mainloop);
-  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
+  EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmKernelSource kernel;
-  kernel.config = codes_config(gemm, architecture);
+  kernel.config = codes_config(gemm, epilogue.needs, tile, architecture);
+  if (kernel.config.columns) {
+    epilogue = epilogue_source(graph, program, "Epilogue", kColumnsStrip / 8);
+    FUSELINE_ASSERT(epilogue.gathered_cols == 1, program.name + ": groups wider than a strip");
+  }
   kernel.fields = epilogue.fields;
   kernel.slab_groups = epilogue.needs.slab_groups;
+  kernel.row_sums = epilogue.needs.row_sums;
   kernel.function = Names().unique(program.name);
   kernel.source.name = kernel.function + ".cu";
   const GemmConfig& c = kernel.config;
@@ -108,17 +126,27 @@ GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
 
   std::string& text = kernel.source.text;
   text = as_comment(title) + "//\n" + as_comment(print_program(graph, program));
+  text += fmt::format("#include \"{}\"\n", c.columns ? "sm90/codes_columns.cuh" : "gemm_codes.cuh");
   text +=
-      "#include \"gemm_codes.cuh\"\n#include \"epilogue/log_sum_exp.cuh\"\n"
+      "#include \"epilogue/log_sum_exp.cuh\"\n"
       "#include \"epilogue/pair.cuh\"\n#include \"epilogue/reduce.cuh\"\n"
       "#include \"epilogue/vector.cuh\"\n\nnamespace fuseline::gpu {\n\n";
   text += epilogue.text + "\n";
   text += fmt::format("using Weight = {};\n", weight_codes_text(gemm.weight));
-  text += fmt::format("using Config = CodesConfig<{}, Weight, {}, {}, {}", element, c.tile_m,
-                      c.cluster_k, c.ragged);
-  if (gemm.activation.quantised())
-    text += fmt::format(", {}, {}", codes_name(gemm.activation.element()), gemm.activation.group);
-  text += ">;\nusing Gemm = CodesGemm<Config, Epilogue>;\n";
+  if (c.columns) {
+    text += fmt::format(
+        "using Config = CodesColumnsConfig<{}, Weight, {}, {}, {}, {}>;\n"
+        "using Gemm = CodesColumns<Config, Epilogue>;\n"
+        "static_assert(Gemm::stages == {}, \"the host knows the ring\");\n",
+        element, gemm.K, c.columns->columns, c.columns->rows, c.columns->row_warps,
+        c.columns->stages);
+  } else {
+    text += fmt::format("using Config = CodesConfig<{}, Weight, {}, {}, {}", element, c.tile_m,
+                        c.cluster_k, c.ragged);
+    if (gemm.activation.quantised())
+      text += fmt::format(", {}, {}", codes_name(gemm.activation.element()), gemm.activation.group);
+    text += ">;\nusing Gemm = CodesGemm<Config, Epilogue>;\n";
+  }
   text += fmt::format(
       "static_assert(sizeof(Gemm::Args) == {}, \"the host lays out the parameters alike\");\n\n"
       "}}  // namespace fuseline::gpu\n\n",
@@ -131,8 +159,8 @@ GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
   text += fmt::format(
       "__launch_bounds__(fuseline::gpu::Gemm::threads, {})\n{}(const __grid_constant__ "
       "fuseline::gpu::Gemm::Args args) {{\n"
-      "  fuseline::gpu::gemm_codes<fuseline::gpu::Config>(args);\n}}\n",
-      c.blocks_per_sm, kernel.function);
+      "  fuseline::gpu::{}<fuseline::gpu::Config>(args);\n}}\n",
+      c.blocks_per_sm, kernel.function, c.columns ? "codes_columns" : "gemm_codes");
   return kernel;
 }
 

@@ -1,5 +1,5 @@
 // A GEMM program whose weights are codes, and perhaps its activations too, as CUDA source
-// (kernels/gemm_codes.cuh).
+// (kernels/gemm_codes.cuh, kernels/sm90/codes_columns.cuh).
 #pragma once
 
 #include <string>
@@ -16,10 +16,14 @@ bool multiplies_codes(const GemmMainloop& gemm, const GemmTile& tile, SmTarget a
 // "WeightCodes<...>", the type of kernels/codes.cuh that says how the weight is stored.
 std::string weight_codes_text(const StoredWeight& weight);
 
-// Rows and parts of K by the shape alone: the mainloop has columns of one width.
-GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture);
+// Rows and parts of K by the shape alone, and whether Hopper's kernel for few rows has the product
+// (sim/kernels/codes_columns.h). Of `tile` it is only looked at whether it is another kernel's that
+// dequantises: then that one is taken.
+GemmConfig codes_config(const GemmMainloop& gemm, const EpilogueNeeds& needs, const GemmTile& tile,
+                        SmTarget architecture);
 
 GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
-                                     SmTarget architecture, const std::string& title);
+                                     const GemmTile& tile, SmTarget architecture,
+                                     const std::string& title);
 
 }  // namespace fuseline::cuda

@@ -187,6 +187,10 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
+  if (kernel.config.columns) {
+    arguments.whole = lay_out({map, {16, 8}, {16, 8}, {16, 4}, epilogue});
+    return arguments;
+  }
   if (kernel.config.codes) {
     arguments.whole = lay_out({{48, 8}, {40, 4}, epilogue, groups});
     return arguments;
@@ -259,7 +263,7 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
                                     const std::string& title) {
   const GemmMainloop& gemm = gemm_of(program);
   if (gemm.weight.quantised() && !multiplies_codes(gemm, tile, architecture))
-    return codes_kernel_source(graph, program, architecture, title);
+    return codes_kernel_source(graph, program, tile, architecture, title);
   FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
   EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmConfig config = gemm_config(program, epilogue, tile, architecture);

@@ -10,6 +10,7 @@
 #include "cuda/emit/epilogue_source.h"
 #include "cuda/emit/gemm_variant.h"
 #include "model/plan.h"
+#include "sim/kernels/codes_columns.h"
 #include "sim/kernels/gemm_problem.h"
 
 namespace fuseline::cuda {
@@ -30,6 +31,8 @@ struct GemmConfig {
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
+  // Of these, Hopper's for few rows (kernels/sm90/codes_columns.cuh).
+  std::optional<CodesColumns> columns{};
   bool of_codes = false;  // Hopper's mainloop multiplies codes by codes (kernels/sm90/config.cuh)
   int blocks_per_sm = 1;  // that a multiprocessor has at the same time, of codes
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
@@ -44,12 +47,14 @@ struct GemmKernelSource {
   GemmConfig config;
   std::vector<Field> fields;  // of the epilogue
   int slab_groups = 8;        // groups of 8 columns that the epilogue sees at once
+  int row_sums = 0;           // that it leaves of each row and 128 columns
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
 // batch, the rows of a run of A, groups of rows, sums of parts of tiles, and of codes their scales.
 // Ampere: A, B, M N K, their leading dimensions and the raster's group, epilogue, batch, groups of
-// rows. Codes: six pointers, ten numbers, epilogue, groups of rows.
+// rows. Codes: six pointers, ten numbers, epilogue, groups of rows; for few rows on Hopper a map of
+// B, pointers to A and the scales, the sums along rows, four numbers, epilogue.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -65,6 +65,11 @@ std::int64_t tiles_beside(const GemmConfig& c, const GemmMainloop& gemm) {
   return ceil_div(gemm.N, c.tile_n * blocks) * blocks;
 }
 
+// StripSums of kernels/sm90/columns_strip.cuh.
+struct StripSumsParameter {
+  std::uint64_t sums = 0, counters = 0;
+};
+
 // CodeScales of kernels/sm90/config.cuh.
 struct ScalesParameter {
   std::uint64_t a = 0, b = 0, tensor = 0;
@@ -87,6 +92,7 @@ class Arguments {
         bytes_(static_cast<std::size_t>(layout_.whole.whole.size)) {}
 
   std::vector<std::byte> fill() {
+    if (config_.columns) return fill_columns();
     if (config_.codes) return fill_codes();
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
     const auto M = static_cast<std::int32_t>(gemm_.M);
@@ -187,6 +193,45 @@ class Arguments {
                           gemm_.a_is_km ? 64 : static_cast<int>(config_.a_rows), of_a, batch.a);
     return {lda, put_operand(second, gemm_.b, gemm_.N, gemm_.b_is_kn,
                              gemm_.b_is_kn ? 64 / config_.cluster : shared_rows, of_b, batch.b)};
+  }
+
+  // CodesColumnsArgs of kernels/sm90/codes_columns.cuh.
+  std::vector<std::byte> fill_columns() {
+    const std::vector<std::int64_t>& at = layout_.whole.offsets;
+    const GpuMatrix a = context_.tensors.matrix(gemm_.a);
+    const GpuMatrix scale = context_.tensors.matrix(gemm_.beside_b.at(0));
+    FUSELINE_ASSERT(a.address % 16 == 0 && a.row_bytes % 16 == 0 &&
+                        (!gemm_.weight.scaled_within_rows() ||
+                         (scale.address % 16 == 0 && scale.row_bytes % 16 == 0)),
+                    "rows start at multiples of 16 bytes");
+    GpuMatrix bytes = context_.tensors.matrix(gemm_.b);
+    bytes.cols = bytes.cols * size_of(bytes.type);
+    bytes.type = Dtype::int8;
+    put(bytes_, at[0],
+        map_of(context_.device, bytes, static_cast<int>(config_.tile_n),
+               static_cast<int>(kColumnsBoxBytes), 128));
+    const std::uint64_t pointers[2] = {a.address, scale.address};
+    put(bytes_, at[1], pointers);
+    if (kernel_.row_sums > 0) put(bytes_, at[2], strip_sums());
+    const std::int32_t numbers[4] = {static_cast<std::int32_t>(gemm_.M),
+                                     static_cast<std::int32_t>(gemm_.N),
+                                     static_cast<std::int32_t>(a.row_bytes), leading(scale)};
+    put(bytes_, at[3], numbers);
+    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
+      put_field(at[4] + layout_.epilogue.offsets[i], kernel_.fields[i]);
+    return std::move(bytes_);
+  }
+  // With the workspace that it points to: for each sum and 128 columns a number of every row of
+  // every strip, and a counter.
+  StripSumsParameter strip_sums() {
+    const std::int64_t places = kernel_.row_sums * ceil_div(gemm_.N, partial_tile);
+    workspaces_.push_back(
+        context_.device.allocate(Bytes(places * partial_tile / kColumnsStrip * kColumnsRows * 4)));
+    DeviceBuffer counters = context_.device.allocate(Bytes(places * 4));
+    counters.fill(0);
+    const StripSumsParameter parameter{workspaces_.back().address(), counters.address()};
+    workspaces_.push_back(std::move(counters));
+    return parameter;
   }
 
   // CodesArgs of kernels/gemm_codes.cuh.
@@ -412,7 +457,10 @@ LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multipro
   const std::int64_t tiles =
       tiles_below(c, gemm) * tiles_beside(c, gemm) * (gemm.batch / gemm.summed);
   LaunchShape shape;
-  if (c.codes) {
+  if (c.columns) {
+    shape.grid[0] = static_cast<unsigned>(ceil_div(gemm.N, c.tile_n));
+    shape.block[0] = static_cast<unsigned>(kColumnsThreads);
+  } else if (c.codes) {
     shape.grid[0] = static_cast<unsigned>(tiles * c.cluster_k);
     shape.block[0] = 256;
   } else if (c.architecture == SmTarget::sm_90a) {

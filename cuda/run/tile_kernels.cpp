@@ -19,9 +19,10 @@ namespace fuseline::cuda {
 namespace {
 
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
-  return a.codes == b.codes && a.tile_m == b.tile_m && a.tile_n == b.tile_n &&
-         a.cluster == b.cluster && a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts &&
-         a.a_rows == b.a_rows && a.schedule == b.schedule && a.turned == b.turned;
+  return a.codes == b.codes && a.columns == b.columns && a.tile_m == b.tile_m &&
+         a.tile_n == b.tile_n && a.cluster == b.cluster && a.cluster_k == b.cluster_k &&
+         a.tail_parts == b.tail_parts && a.a_rows == b.a_rows && a.schedule == b.schedule &&
+         a.turned == b.turned;
 }
 
 }  // namespace

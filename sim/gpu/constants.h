@@ -67,6 +67,12 @@ struct CodesConstants {
   double row_cycles = 0;
   double wait_cycles = 0;
   Seconds cluster;
+  // Of Hopper's kernel for few rows.
+  double column_bytes_per_cycle = 0;
+  double column_codes_per_cycle = 0;
+  double column_copy_cycles = 0;
+  Seconds column_start;
+  Seconds column_meeting;
 };
 
 // Attention in one kernel.

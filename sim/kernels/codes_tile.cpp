@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "model/formats/weight_format.h"
+#include "sim/kernels/codes_columns.h"
 
 namespace fuseline {
 
@@ -99,8 +100,14 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
 }
 
 GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu) {
-  const bool clusters = has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy);
-  return codes_tile(problem.m, problem.n, problem.k, problem.groups, problem.weight, clusters);
+  const bool hopper = has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy);
+  const GemmTile tile =
+      codes_tile(problem.m, problem.n, problem.k, problem.groups, problem.weight, hopper);
+  if (!hopper || !problem.groups.empty() || problem.activation.quantised()) return tile;
+  // What a measurement names may be the tile of before.
+  if (problem.ran && *problem.ran == tile.edges()) return tile;
+  const auto form = codes_columns({problem.m, problem.n, problem.k, problem.weight}, problem.needs);
+  return form ? tile_of(*form, problem.weight) : tile;
 }
 
 std::int64_t codes_turns(const GemmTile& tile, std::int64_t k, std::int64_t bits) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/gpu/code_rate.h"
 #include "sim/kernels/codes_tile.h"
+#include "sim/kernels/columns_time.h"
 
 namespace fuseline {
 
@@ -94,6 +95,7 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
 GemmTime time_codes(const GemmProblem& problem, const GemmTile& tile,
                     const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {
   FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
+  if (tile.whole_depth) return time_columns(problem, tile, waves, gpu, clock_factor);
   const GemmConstants& constants = gpu.constants.gemm;
   const double clock = gpu.sm_clock.value() * clock_factor;
   GemmTime result;

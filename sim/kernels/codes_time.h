@@ -28,7 +28,7 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
 //   bytes   = bytes missed and written back / sustained HBM rate
 // Work and bytes add up, because a warp waits for its codes before it multiplies them. The
 // products, and turning codes into numbers, did not show in the measurements, so the time has no
-// term for them.
+// term for them. Hopper's kernel for few rows: columns_time.h.
 GemmTime time_codes(const GemmProblem& problem, const GemmTile& tile,
                     const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor);
 

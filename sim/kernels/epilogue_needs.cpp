@@ -10,6 +10,7 @@
 #include "model/primitives/online_log_sum_exp.h"
 #include "model/primitives/parts.h"
 #include "model/primitives/placement.h"
+#include "model/primitives/tile_reduce.h"
 
 namespace fuseline {
 
@@ -258,8 +259,18 @@ EpilogueNeeds epilogue_needs(const Program& program) {
     } else {
       needs.row_partial_cols =
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
+      needs.row_sums_of_product = needs.row_sums_of_product && left.each == 2;
     }
   }
+  for (const Primitive& p : program.body)
+    for (const Access& access : p.accesses())
+      needs.accumulates = needs.accumulates || access.accumulate;
+  int summing = 0;
+  for (const Primitive& p : program.body)
+    if (const auto* sums = p.as<TileReduce>(); sums != nullptr && sums->axis == Axis::rows) {
+      needs.row_sums += static_cast<int>(sums->numbers());
+      needs.row_sums_of_product = needs.row_sums_of_product && ++summing == 1;
+    }
   needs.instructions = instructions_of(program, values);
   // What is no sum has no code for two halves, and where the result has parts, a warp whose columns
   // lie behind a part's end would not take part.

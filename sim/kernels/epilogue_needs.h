@@ -18,7 +18,11 @@ struct EpilogueNeeds {
   int column_sums = 0;                // down columns; two of a value twice as wide as the product
   std::int64_t row_partial_cols = 0;  // the width of a tile is a multiple of so many columns
   bool whole_partials = false;        // one warp must have all columns of a partial
-  std::int64_t column_group = 1;      // and of so many, which must lie in one tile
+  int row_sums = 0;                   // along rows: numbers of each row and 128 columns
+  // One primitive leaves all of those, of values as wide as the product.
+  bool row_sums_of_product = true;
+  bool accumulates = false;       // adds to what a tensor holds: no element may come twice
+  std::int64_t column_group = 1;  // and of so many, which must lie in one tile
   // Groups of 8 accumulator columns that the body sees at once: 8, or 4 where whole values of 64
   // columns would not fit the registers beside the accumulators.
   int slab_groups = 8;

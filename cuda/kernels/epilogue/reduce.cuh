@@ -94,7 +94,7 @@ FUSELINE_DEVICE void finish_rows(const Slab& slab, RowState<Op>& state, const Pa
     state.v[half] = Op::start;
   }
   if constexpr (has_half_blocks<Slab, each>)
-    if (!slab.template join_halves<Op>(v)) return;
+    if (!slab.template join_halves<Op>(v, number)) return;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = slab.row + fragment_row(lane, half);

@@ -27,6 +27,10 @@ FUSELINE_DEVICE void mbarrier_arrive_expect(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
+// Arrives once all that this thread has asked cp.async for before is there.
+FUSELINE_DEVICE void mbarrier_arrive_behind_copies(u32 barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 // Arrives at the barrier with the same address in thread block `rank` of the cluster.
 FUSELINE_DEVICE void mbarrier_arrive_remote(u32 barrier, u32 rank) {
   asm volatile(

@@ -128,7 +128,7 @@ struct Slab90 : SlabPlace {
   // Of a tile whose consumers have 64 columns each: a number of each of the warp's rows goes from
   // consumer 1 to consumer 0, who joins both. Says whether this one has. Both come here alike.
   template <class Op>
-  FUSELINE_DEVICE bool join_halves(float (&v)[2]) const {
+  FUSELINE_DEVICE bool join_halves(float (&v)[2], int /*number*/) const {
     static_assert(Shape::half_sums_bytes > 0, "both consumers have the same rows");
     constexpr int read = 9, written = 10;  // named barriers
     const int lane = static_cast<int>(threadIdx.x % 32);

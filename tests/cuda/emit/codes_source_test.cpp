@@ -83,7 +83,100 @@ TEST(CodesSources, OthersAreDequantised) {
                           SmTarget::sm_90a));
 }
 
+// Hopper's kernel for few rows, as the simulator chose it.
+struct FewRows {
+  GemmTile tile;
+  GemmKernelSource kernel;
+};
+FewRows few_rows(const Plan& plan, const Program& program, SmTarget target = SmTarget::sm_90a) {
+  const GemmTile tile = choose_tile(gemm_problem_of(program, AddressMap(plan), false),
+                                    load_gpu(target == SmTarget::sm_90a ? "h200" : "rtx4090"));
+  return {tile, gemm_kernel_source(plan.graph, program, tile, target, "test")};
+}
+
+TEST(CodesSources, SimulatorAndSourcesAgreeOnTheKernelForFewRows) {
+  int columns = 0, others = 0;
+  for (const char* weights : {"int8", "fp8", "int4", "int4:256", "int4:0", "int4:64", "int4-zero",
+                              "fp8-block", "mxfp4", "nvfp4"})
+    for (const char* model : {"llama2-7b", "llama3-8b", "qwen3-8b", "gpt2-xl", "mixtral-8x7b"})
+      for (const std::int64_t batch : {1, 3, 8, 9}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", weights, model, batch));
+        const Plan plan = plan_of("coda", model, weights, "", Phase::decode, batch);
+        for (const Kernel& kernel : plan.kernels) {
+          const Program& program = kernel.phases.front();
+          const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+          if (gemm == nullptr || !gemm->weight.quantised() || !not_built(program).empty()) continue;
+          const FewRows hopper = few_rows(plan, program);
+          const GemmConfig& config = hopper.kernel.config;
+          ASSERT_EQ(config.columns.has_value(), hopper.tile.whole_depth) << kernel.name;
+          ASSERT_EQ(config.tile_n, hopper.tile.n) << kernel.name;
+          ASSERT_EQ(config.tile_m, hopper.tile.m) << kernel.name;
+          if (config.columns) {
+            ++columns;
+            EXPECT_LE(gemm->M, kColumnsRows);
+            EXPECT_EQ(config.columns->stages, hopper.tile.stages);
+            EXPECT_THAT(
+                hopper.kernel.source.text,
+                HasSubstr(fmt::format("static_assert(Gemm::stages == {}, ", hopper.tile.stages)));
+            EXPECT_EQ(hopper.kernel.slab_groups, 4);
+          } else {
+            ++others;
+            EXPECT_THAT(hopper.kernel.source.text, HasSubstr("#include \"gemm_codes.cuh\""));
+          }
+          const FewRows ampere = few_rows(plan, program, SmTarget::sm_80);
+          EXPECT_FALSE(ampere.kernel.config.columns.has_value());
+        }
+      }
+  EXPECT_GT(columns, 50);
+  EXPECT_GT(others, 50);
+}
+
+// Whoever asks for the other kernel's tile gets that kernel: both can be measured.
+TEST(CodesSources, AnotherTileIsTheOtherKernels) {
+  const Plan plan = plan_of("coda", "llama2-7b", "int8", "", Phase::decode, 1);
+  const Program& program = test::program_of(plan, "down");
+  const auto& gemm = std::get<GemmMainloop>(program.mainloop);
+  EXPECT_TRUE(source_of(plan, "down", {}).config.columns.has_value());
+  EXPECT_FALSE(
+      source_of(plan, "down", codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, gemm.weight, true))
+          .config.columns.has_value());
+}
+
 class SlowCodesSources : public test::CompileTest {};
+
+TEST_F(SlowCodesSources, ForFewRowsCompileForHopper) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no code for Hopper";
+  int sums = 0, two_sums = 0, in_rounds = 0, tables = 0;
+  for (const char* weights : {"int8", "fp8", "int4"})
+    for (const char* model : {"llama2-7b", "gpt-j-6b", "llama3-8b"})
+      for (const std::int64_t batch : {1, 4, 8}) {
+        if (model == std::string("llama3-8b") && batch == 4) continue;
+        const Plan plan = plan_of("coda", model, weights, "", Phase::decode, batch);
+        for (const Kernel& kernel : plan.kernels) {
+          const Program& program = kernel.phases.front();
+          const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+          if (gemm == nullptr || !gemm->weight.quantised()) continue;
+          const auto [tile, source] = few_rows(plan, program);
+          if (!source.config.columns) continue;
+          SCOPED_TRACE(fmt::format("{} {} {} {}", weights, model, batch, kernel.name));
+          sums += source.row_sums > 0 ? 1 : 0;
+          two_sums += source.row_sums > 1 ? 1 : 0;
+          in_rounds += source.config.columns->stages < source.config.columns->boxes ? 1 : 0;
+          tables += epilogue_needs(program).loads_tables ? 1 : 0;
+          // A rotation of some of a head's columns keeps one number in memory, behind the mainloop.
+          if (epilogue_needs(program).loads_tables)
+            EXPECT_LE(compiler_->compile(source.source, SmTarget::sm_90a).use.spill_bytes, 16);
+          else
+            expect_compiles(source.source, source.function, SmTarget::sm_90a,
+                            {"mma.sync", "cp.async.bulk.tensor"});
+        }
+      }
+  EXPECT_GT(sums, 0);
+  EXPECT_GT(two_sums, 0);
+  EXPECT_GT(in_rounds, 0);
+  EXPECT_GT(tables, 0);
+}
 
 // Every kind of tile, behind it epilogues with and without loads, tables, pairs and biases.
 TEST_F(SlowCodesSources, OfEveryKindOfTileCompile) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/emit/kernel_source.h"
 #include "cuda/run/stream_launch.h"
 #include "model/activation_formats/stored_activation.h"
 #include "model/cache_formats/stored_cache.h"
@@ -111,6 +112,56 @@ TEST_P(SlowGpuCodes, WeightsOfExpertsEqualTheExecutor) {
     check(GetParam(), fuseline::test::small_experts(), few);
     check(GetParam(), fuseline::test::small_experts(), many);
   }
+}
+
+// Blocks with Hopper's kernel whose thread blocks have all of K (sm90/codes_columns.cuh): K and the
+// columns end inside a box and a strip; residuals, and sums along rows, one and two, of thread
+// blocks that meet.
+struct BlockOfFewRows {
+  ModelConfig model;
+  Workload work;
+};
+std::vector<BlockOfFewRows> blocks_of_few_rows(const std::string& weights) {
+  ModelConfig llama = test::small_llama(), gpt = test::small_gpt();
+  llama.D = gpt.D = 2184;
+  llama.F = 4104;
+  gpt.F = 2264;
+  std::vector<BlockOfFewRows> blocks = {{llama, fuseline::test::decode(1, 1, 30)},
+                                        {gpt, fuseline::test::decode(3, 1, 30)},
+                                        {llama, fuseline::test::decode(8, 1, 30)}};
+  for (BlockOfFewRows& b : blocks) b.work.formats.weights = parse_stored_weight(weights, "", "");
+  return blocks;
+}
+
+class SlowGpuFewRows : public CodesTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(SlowGpuFewRows, EqualTheExecutor) {
+  for (const auto& [model, work] : blocks_of_few_rows(GetParam())) {
+    SCOPED_TRACE(fmt::format("{} rows", work.batch));
+    check(SmTarget::sm_90a, model, work);
+  }
+}
+
+TEST(BlocksOfFewRows, HaveTheirKernel) {
+  for (const char* weights : {"int8", "fp8", "int4", "int4:256"})
+    for (const auto& [model, work] : blocks_of_few_rows(weights)) {
+      SCOPED_TRACE(fmt::format("{}, {} rows", weights, work.batch));
+      const Plan plan = make_plan("coda", build_block(model, work));
+      int of_columns = 0, most_sums = 0;
+      for (const Kernel& kernel : plan.kernels) {
+        const Program& program = kernel.phases.at(0);
+        const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+        if (gemm == nullptr || !gemm->weight.quantised()) continue;
+        const GemmKernelSource source =
+            gemm_kernel_source(plan.graph, program, {}, SmTarget::sm_90a, "test");
+        if (!source.config.columns) continue;
+        ++of_columns;
+        most_sums = std::max(most_sums, source.row_sums);
+      }
+      EXPECT_GE(of_columns, work.batch < 8 ? 2 : 1);
+      if (work.batch == 1) EXPECT_EQ(most_sums, 1);
+      if (work.batch == 3) EXPECT_EQ(most_sums, 2);
+    }
 }
 
 // Rows of ones and zeros take every weight out: its bits are the executor's.
@@ -290,6 +341,12 @@ INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFormats,
                            std::string name = name_of(std::get<0>(p.param));
                            for (const char c : "_" + std::get<1>(p.param))
                              name += std::isalnum(c) != 0 ? c : '_';
+                           return name;
+                         });
+INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFewRows, testing::Values("int8", "fp8", "int4", "int4:256"),
+                         [](const auto& p) {
+                           std::string name;
+                           for (const char c : p.param) name += std::isalnum(c) != 0 ? c : '_';
                            return name;
                          });
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuCodes, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),

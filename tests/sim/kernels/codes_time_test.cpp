@@ -171,7 +171,7 @@ TEST(CodesWork, IsCountedInTheSource) {
   // 96 tiles of 8 rows in clusters of four, which leave some multiprocessors idle: four thread
   // blocks, each with a quarter of 32 chunks of K, on the fullest of the others.
   const GemmProblem p = product(1, 12288, 4096, "int4");
-  const GemmTile tile = codes_tile(p, gpu);
+  const GemmTile tile = codes_tile(p.m, p.n, p.k, {}, p.weight, true);
   ASSERT_EQ(tile.cluster_k, 4);
   ASSERT_EQ(tile.blocks_per_sm, 3);
   const CodesWork one = codes_work(p, tile, 384, gpu);
@@ -193,7 +193,7 @@ TEST(CodesWork, IsCountedInTheSource) {
 TEST(CodesTime, WaitsForWhatAnEpilogueLoads) {
   const Gpu gpu = load_gpu("h100-sxm");
   GemmProblem p = product(1, 4096, 4096, "int4");
-  const GemmTile tile = codes_tile(p, gpu);
+  const GemmTile tile = codes_tile(p.m, p.n, p.k, {}, p.weight, true);
   const double before = codes_work(p, tile, 8, gpu).waits;
   EpilogueStream residual = p.epilogue.front();
   residual.store = false;
@@ -214,8 +214,10 @@ BlockErrors errors_of(const std::string& block) {
   BlockErrors e;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (table.text(row, "block") != block) continue;
-    const GemmProblem p = product(table.whole(row, "m"), table.whole(row, "n"),
-                                  table.whole(row, "k"), table.text(row, "weights"));
+    GemmProblem p = product(table.whole(row, "m"), table.whole(row, "n"), table.whole(row, "k"),
+                            table.text(row, "weights"));
+    // Hopper's kernel for few rows was not there yet.
+    p.ran = codes_tile(p.m, p.n, p.k, {}, p.weight, true).edges();
     L2Cache cache(effective_l2_capacity(gpu));
     const double predicted = simulate_gemm(p, gpu, cache).time.time.value() * 1e6;
     const double error = std::abs(predicted / table.positive(row, "us_median") - 1);

@@ -51,6 +51,12 @@ bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
                      [&](OpId id) { return graph.op(id).kind->library_epilogue; });
 }
 
+// A product with weights in codes: our own kernel runs it, and no library that we call.
+bool of_codes(const Graph& graph, const std::vector<OpId>& ops) {
+  return any_op(graph, ops,
+                [](const Op& op) { return is_gemm(op) && gemm_shape(op).weight.quantised(); });
+}
+
 // What the attention library launches around its backward kernel.
 bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
   return std::ranges::all_of(ops, [&](OpId id) {
@@ -115,8 +121,9 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
   if (has_scan(graph, ops)) return Implementation::chunked_scan;
   if (parts_of_chain(graph, ops)) return Implementation::chained_products;
   if (has_mainloop(graph, ops))
-    return library_can(graph, ops) && !grouped(graph, ops) ? Implementation::library_gemm
-                                                           : Implementation::epilogue_gemm;
+    return library_can(graph, ops) && !grouped(graph, ops) && !of_codes(graph, ops)
+               ? Implementation::library_gemm
+               : Implementation::epilogue_gemm;
   const bool finishes =
       any_op(graph, ops, [](const Op& op) { return op.kind->finishes != Sums::none; });
   if (finishes) return Implementation::finisher;

@@ -30,7 +30,7 @@ std::vector<ValueShape> GatherSum::results(const ValueShapes&, std::int64_t) con
 
 std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
 
-// Ids that are places are looked at four loads at a time (cuda/kernels/stream/heads.cuh).
+// Ids that are places are looked at four loads at a time (cuda/kernels/stream/places.cuh).
 TileDemands GatherSum::demands() const {
   const std::int64_t searches = ids ? ceil_div(from.rows, each > 1 ? 128 : 32) : 0;
   return {.other_columns = true, .chain = {.searches = searches}};

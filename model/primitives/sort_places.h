@@ -17,11 +17,12 @@ struct SortPlaces {
   std::int64_t values = 0;  // 0: any numbers
   Value places = -1;
 
-  // So many keys are counted; fewer are compared with each other, which takes one step of a warp
-  // for 128 of them and no barrier.
+  // So many keys, or fewer, are compared with each other, which takes one step of a warp for 128 of
+  // them and no barrier. More are counted.
   static constexpr std::int64_t kFewKeys = 256;
-  static constexpr std::int64_t kMostValues =
-      1024;  // of 4 bytes each for all keys and some of them
+  // A thread block counts in shared memory: ten numbers of 4 bytes for each value, 40 KB of the 48
+  // that a kernel has without asking.
+  static constexpr std::int64_t kMostValues = 1024;
   [[nodiscard]] bool counts() const;
 
   [[nodiscard]] std::vector<Value> uses() const;

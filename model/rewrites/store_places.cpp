@@ -18,7 +18,8 @@ OpKind by_places(const Op& op) {
   return {};
 }
 
-// Who sorts what the operator looks through; null: nobody here does, or another part of it.
+// The sort whose order the operator looks through. Null: it looks through none, or through one that
+// no sort of this graph makes as its only result.
 const Op* sorts(const Graph& graph, const Op& op) {
   if (by_places(op) == OpKind{}) return nullptr;
   for (const OpId id : graph.producers(op.reads[1].tensor)) {

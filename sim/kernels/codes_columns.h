@@ -37,11 +37,12 @@ struct CodesColumns {
   friend bool operator==(const CodesColumns&, const CodesColumns&) = default;
 };
 
-// Nothing where another kernel has the product: more than 8 rows; scales that several rows share or
-// that a part of a slice has, zero points, a scale of the whole tensor, scales of 8 bits; an
-// epilogue that needs more columns than a strip has, or that sums along rows otherwise than once,
-// values as wide as the product; rows of A and scales that leave the ring too little of the shared
-// memory; and so few columns, or rows of A so long beside the codes, that the other is faster.
+// Nothing where another kernel has the product: more than 8 rows, a K that is no multiple of 8;
+// scales that several rows share or that a part of a slice has, zero points, a scale of the whole
+// tensor, scales of 8 bits, groups of columns that are no shorter than K; an epilogue that needs
+// more columns than a strip has, or that sums along rows otherwise than once, values as wide as the
+// product; rows of A and scales that leave the ring too little of the shared memory; and so few
+// columns, or rows of A so long beside the codes, that the other is faster.
 std::optional<CodesColumns> codes_columns(const CodesProduct& product, const EpilogueNeeds& needs);
 
 // Bytes of shared memory beside the ring.

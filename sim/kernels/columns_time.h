@@ -29,8 +29,7 @@ ColumnsWork columns_work(const GemmProblem& problem, const GemmTile& tile);
 //             code bytes of a thread block / codes.column_bytes_per_cycle
 //             where columns share scales: codes of a thread block / codes.column_codes_per_cycle
 //   meeting = codes.column_meeting_us where the epilogue sums along rows: it loads what it adds,
-//   and
-//             waits for the other strips of 128 columns
+//             and the last strip of 128 columns adds up the sums of all
 GemmTime time_columns(const GemmProblem& problem, const GemmTile& tile,
                       const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor);
 

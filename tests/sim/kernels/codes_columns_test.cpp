@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/config/dtype.h"
+#include "model/config/model_files.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/columns_time.h"
@@ -47,10 +48,11 @@ TEST(CodesColumnsForm, HasColumnsForOneRoundOfAllMultiprocessors) {
   ASSERT_TRUE(down);
   EXPECT_EQ(down->columns, 32);
   EXPECT_EQ(down->stages, down->boxes);  // all of a block's weights fit
-  // Two rounds where a box would be too high.
+  // Four rounds, since a box of more columns would be too high.
   const auto head = codes_columns(product_of_codes(1, 128256, 4096, "int8"), {});
   ASSERT_TRUE(head);
-  EXPECT_LE(head->columns, 256);
+  EXPECT_EQ(head->columns, 256);
+  EXPECT_GT(ceil_div(128256, head->columns), 3 * 132);
   EXPECT_LE(ceil_div(128256, head->columns), 4 * 132);
 }
 

@@ -1,9 +1,9 @@
 #include "sim/kernels/stream_kernel.h"
-#include "model/primitives/sort_places.h"
-#include "sim/kernels/chained_steps.h"
 
 #include <gtest/gtest.h>
 
+#include "model/primitives/sort_places.h"
+#include "sim/kernels/chained_steps.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {
@@ -131,6 +131,18 @@ TEST(StreamKernel, CountedKeysGrowWithTheirNumber) {
   EXPECT_NEAR(counting(8192), 13.6, 0.15 * 13.6);
   EXPECT_NEAR(counting(1100), 2.9, 0.2 * 2.9);
   EXPECT_NEAR(counting(375), 1.9, 0.25 * 1.9);
+}
+
+TEST(StreamKernel, FewKeysAndKeysOfManyValuesAreCompared) {
+  const auto counts = [](std::int64_t rows, std::int64_t values) {
+    const Operand keys{.tensor = {}, .cols = 2, .rows = rows};
+    return SortPlaces{.order = 1, .keys = keys, .values = values}.counts();
+  };
+  EXPECT_FALSE(counts(128, 8));  // 256 keys
+  EXPECT_TRUE(counts(129, 8));
+  EXPECT_TRUE(counts(129, 1024));
+  EXPECT_FALSE(counts(129, 1025)) << "their counts do not fit the shared memory";
+  EXPECT_FALSE(counts(129, 0)) << "any numbers";
 }
 
 TEST(StreamKernel, ATinyKernelCostsLittleMoreThanItsLaunch) {

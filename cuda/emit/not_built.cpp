@@ -110,10 +110,11 @@ std::string of_sorted(const Program& program, const SortPlaces& sort) {
     const std::vector<Value> uses = p.uses();
     return std::ranges::find(uses, sort.order) != uses.end() && !stores_them(p);
   };
-  const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
-  return !stream || std::ranges::any_of(program.body, others)
-             ? "sorted places that are used where they are made"
-             : "";
+  const auto* stream = std::get_if<StreamMainloop>(&program.mainloop);
+  if (stream == nullptr || std::ranges::any_of(program.body, others))
+    return "sorted places that are used where they are made";
+  // Every lane that counts has rows of its own.
+  return sort.counts() && stream->cols != 1 ? "a sort by counting beside wider rows" : "";
 }
 
 // Partial sums of a part of the columns: the tiles' blocks of 128 must be as many as those of the

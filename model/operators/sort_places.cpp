@@ -40,7 +40,10 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // one may have chosen them.
 std::int64_t experts_of(const Graph& graph, const Op& op) {
   for (const OpId id : graph.producers(op.reads[0].tensor)) {
-    if (graph.op(id).attributes.get<ExpertChoice>() != nullptr) return graph.op(id).reads[0].cols;
+    const Op& op_of_keys = graph.op(id);
+    if (op_of_keys.kind == operators::choose_experts &&
+        op_of_keys.writes[1].tensor == op.reads[0].tensor)
+      return op_of_keys.reads[0].cols;
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -47,7 +48,11 @@ std::vector<ColumnRelation> SortPlaces::relations() const { return {}; }
 // took 15.0 us on an H200, 8,800 4.3 and 3,000 3.3.
 TileDemands SortPlaces::demands() const {
   const std::int64_t all = keys.rows * keys.cols;
-  if (counts()) return {.chain = {.searches = ceil_div(all, 256 * 8) + 2, .rows = 32}};
+  if (counts()) {
+    std::int64_t rows = 32;  // of a warp (cuda/emit/stream_shape.cpp)
+    while (rows < 128 && all > 1024 * rows) rows *= 2;
+    return {.chain = {.searches = ceil_div(all, 256 * 8) + 2, .rows = rows}};
+  }
   return {.chain = {.loads = 1, .searches = ceil_div(all, 128)}};
 }
 
@@ -67,6 +72,12 @@ void SortPlaces::evaluate(TileContext& tile) const {
   std::vector<float> all(static_cast<std::size_t>(keys.rows * keys.cols));
   for (std::int64_t r = 0; r < keys.rows; ++r)
     tile.memory().load(keys, r, 0, keys.cols, all.data() + r * keys.cols);
+  // As the kernel that counts has them, also where the promise of `values` is broken.
+  if (counts())
+    for (float& key : all) {
+      const float known = std::clamp(key, 0.0F, static_cast<float>(values - 1));
+      key = std::isnan(key) ? 0.0F : std::trunc(known);
+    }
   std::vector<std::int64_t> sorted(all.size());
   std::iota(sorted.begin(), sorted.end(), 0);
   std::stable_sort(sorted.begin(), sorted.end(), [&](std::int64_t a, std::int64_t b) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "model/operators/all_operators.h"
@@ -46,8 +47,10 @@ void apply(Block& block) {
       const auto wanted = places.find(op.writes[0].tensor);
       if (wanted == places.end()) return false;
       const Tensor order = to.tensor(op.writes[0].tensor);
-      wanted->second = to.whole(add_activation(to, order.name + "_places", order.symbol,
-                                               order.dtype, order.rows, order.cols));
+      std::string name = order.name + "_places";
+      while (from.find_tensor(name)) name += "_";  // a block may have one of that name
+      wanted->second =
+          to.whole(add_activation(to, name, order.symbol, order.dtype, order.rows, order.cols));
       Op both = op;
       both.writes.push_back(wanted->second);
       to.add_op(std::move(both));

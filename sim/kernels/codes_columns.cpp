@@ -39,7 +39,7 @@ bool has_scales_of_slices(const StoredWeight& weight, std::int64_t k) {
 }
 
 bool fits_strips(const EpilogueNeeds& needs) {
-  if (needs.reduces_columns || needs.rows_in_runs || needs.column_group > kColumnsStrip)
+  if (needs.reduces_columns || needs.rows_in_runs || kColumnsStrip % needs.column_group != 0)
     return false;
   return needs.row_partial_cols == 0 || (needs.row_sums_of_product && needs.row_sums > 0 &&
                                          needs.row_sums <= kSumsOfRow && !needs.whole_partials);
@@ -83,7 +83,10 @@ std::optional<CodesColumns> codes_columns(const CodesProduct& p, const EpilogueN
   if (p.m > kColumnsRows || p.k % kCopiedTogether != 0 || !p.weight.quantised()) return {};
   if (!has_scales_of_slices(p.weight, p.k) || !fits_strips(needs)) return {};
   CodesColumns form;
-  form.columns = columns_of_block(p.n, needs.row_partial_cols > 0 || needs.accumulates);
+  // Groups of columns lie within a strip, and strips within a block.
+  const bool groups_of_strips = kRowsOfInstruction % needs.column_group != 0;
+  form.columns =
+      columns_of_block(p.n, needs.row_partial_cols > 0 || needs.accumulates || groups_of_strips);
   if (p.n < form.columns || 2 * ceil_div(p.n, form.columns) < kSmsOfHopper) return {};
   form.rows = 1;
   while (form.rows < p.m) form.rows *= 2;

@@ -321,6 +321,14 @@ TEST(StorePlaces, LeavesNothingToLookFor) {
   EXPECT_FALSE(store_places().applies(build_block(test::tiny_llama(), test::forward(1, 5))));
 }
 
+TEST(StorePlaces, TakesAnotherNameWhereABlockHasIts) {
+  Graph graph = make_plan("unfused", build_block(test::small_experts(), test::forward(2, 7))).graph;
+  graph.add_tensor({.name = "order_places", .role = Role::activation, .rows = 1, .cols = 1});
+  Block block{graph, {}};
+  store_places().apply(block);
+  EXPECT_TRUE(block.graph.find_tensor("order_places_").has_value());
+}
+
 TEST(Rewrites, AForgottenReorderingShows) {
   // Given coda's plan, when the weights are not interleaved, then the result is wrong.
   const Graph block = build_block(test::tiny_llama(), test::forward(1, 5));

@@ -235,6 +235,16 @@ TEST(NotBuilt, NamesRoutingThatNoStreamDoes) {
                        .body = {SortPlaces{0, keys}, Map{1, maps::negate, {0}},
                                 StoreVector{1, places, Axis::rows}}}),
             "sorted places that are used where they are made");
+  // Many keys of few values are counted by lanes that have rows of their own.
+  const Operand many{.tensor = {}, .cols = 2, .rows = 400};
+  const Operand order{.tensor = {}, .cols = 1, .rows = 800};
+  const auto counted = [&](std::int64_t cols) {
+    return not_built({.name = "sort",
+                      .mainloop = StreamMainloop{800, cols},
+                      .body = {SortPlaces{0, many, 8}, StoreVector{0, order, Axis::rows}}});
+  };
+  EXPECT_EQ(counted(1), "");
+  EXPECT_EQ(counted(64), "a sort by counting beside wider rows");
 }
 
 TEST(NotBuilt, RowsOfPartsAreJoinedByAKernel) {

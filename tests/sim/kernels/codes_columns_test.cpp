@@ -98,8 +98,10 @@ TEST(CodesColumnsForm, LeavesOtherProductsToTheOtherKernel) {
   EXPECT_FALSE(
       codes_columns(product_of_codes(8, 4096, 28672, "int8"), {}));  // A fills shared memory
   EpilogueNeeds needs;
-  needs.column_group = 64;
-  EXPECT_FALSE(codes_columns(product_of_codes(1, 12288, 4096, "int8"), needs));
+  for (const std::int64_t group : {20, 24, 64}) {
+    needs.column_group = group;
+    EXPECT_FALSE(codes_columns(product_of_codes(1, 12288, 4096, "int8"), needs)) << group;
+  }
   needs = {};
   needs.reduces_columns = true;
   EXPECT_FALSE(codes_columns(product_of_codes(1, 12288, 4096, "int8"), needs));
@@ -115,7 +117,14 @@ TEST(CodesColumnsForm, HasSumsAlongRowsOfOnePrimitive) {
   needs = sums_of_rows();
   needs.whole_partials = true;
   EXPECT_FALSE(codes_columns(p, needs));
-  // Whole strips, where each column must come once.
+  // Whole strips, where groups of columns are as wide as one.
+  needs = {};
+  EXPECT_EQ(codes_columns(product_of_codes(1, 6144, 4096, "int8"), needs)->columns, 48);
+  needs.column_group = 16;
+  EXPECT_EQ(codes_columns(product_of_codes(1, 6144, 4096, "int8"), needs)->columns, 48);
+  needs.column_group = kColumnsStrip;
+  EXPECT_EQ(codes_columns(product_of_codes(1, 6144, 4096, "int8"), needs)->columns, 64);
+  // And where each column must come once.
   needs = {};
   needs.accumulates = true;
   EXPECT_EQ(codes_columns(product_of_codes(1, 22016, 4096, "int8"), needs)->columns % kColumnsStrip,

@@ -51,10 +51,14 @@ bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
                      [&](OpId id) { return graph.op(id).kind->library_epilogue; });
 }
 
-// A product with weights in codes: our own kernel runs it, and no library that we call.
+// A product of 16-bit rows with weights in codes: our own kernel runs it, and no library that we
+// call. Libraries multiply codes by codes.
 bool of_codes(const Graph& graph, const std::vector<OpId>& ops) {
-  return any_op(graph, ops,
-                [](const Op& op) { return is_gemm(op) && gemm_shape(op).weight.quantised(); });
+  return any_op(graph, ops, [](const Op& op) {
+    if (!is_gemm(op)) return false;
+    const GemmShape shape = gemm_shape(op);
+    return shape.weight.quantised() && !shape.activation.quantised();
+  });
 }
 
 // What the attention library launches around its backward kernel.

@@ -125,7 +125,8 @@ TEST(StreamKernel, CountedKeysGrowWithTheirNumber) {
     const SortPlaces sort{.order = 1, .keys = keys, .values = 128};
     EXPECT_TRUE(sort.counts());
     StreamKernel kernel = element_wise(rows * 8, 1, 1);
-    kernel.chained = chained_steps_of({.mainloop = StreamMainloop{rows * 8, 1}, .body = {sort}});
+    kernel.chained =
+        chained_steps_of({.name = "sort", .mainloop = StreamMainloop{rows * 8, 1}, .body = {sort}});
     return time_of_chain(kernel, gpu).value() * 1e6;
   };
   EXPECT_NEAR(counting(8192), 13.6, 0.15 * 13.6);

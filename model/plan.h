@@ -66,7 +66,8 @@ struct Kernel {
   std::vector<FrameworkLaunch> beside{};  // what a framework launches besides for these operators
   bool in_pieces = false;                 // `beside` is all that is launched, without the kernel
   std::optional<TileEdges> ran{};  // of a GEMM that a measurement knows; otherwise a tile is chosen
-  // Clusters across that a group of its raster had when it was measured (our own mainloop).
+  // Clusters across that a group of its raster had when it was measured (our own mainloop). 0: the
+  // group that reads least from HBM.
   std::optional<std::int64_t> ran_group{};
 };
 

@@ -132,7 +132,7 @@ class Arguments {
     const Bytes row(gemm_.K * (config_.of_codes ? 1 : 2));
     const RasterTiles tiles =
         raster_tiles(tile_of(config_), gemm_.M, gemm_.N, row, row, blocks_ / config_.cluster);
-    return static_cast<std::int32_t>(least_read_group(tiles, context_.device.info().l2));
+    return static_cast<std::int32_t>(fastest_group(tiles, context_.device.info().l2));
   }
 
   // TailSums of kernels/sm90/tail_sums.cuh, with the workspace that it points to.

@@ -27,6 +27,7 @@ struct GemmConstants {
   double idle_tensor_gain = 0;
   double most_tensor_fraction = 0;
   Seconds stage_latency;
+  Seconds stage_latency_in_turns;
   double absent_bytes_per_cycle = 0;
   double epilogue_bytes_per_cycle = 0;
   double epilogue_issue_fraction = 0;

@@ -1,5 +1,6 @@
 // How many tiles of a product our own mainloop sweeps together (cuda/kernels/raster.cuh): as many
-// as let the waves of thread blocks find in L2 most of what waves before them have read.
+// as let the waves of thread blocks find in L2 most of what waves before them have read, and let
+// neighbours ask for the same lines at the same time.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct GemmProblem;
 struct RasterTiles {
   std::int64_t across = 1, along = 1;  // clusters
   std::int64_t at_once = 1;            // that run at the same time: a wave
+  std::int64_t blocks = 1;             // thread blocks of a cluster
   Bytes panel_across, panel_along;     // of an operand, over all of K, that they need
   Bytes stored;                        // by a cluster
 };
@@ -26,8 +28,17 @@ struct RasterTiles {
 RasterTiles raster_tiles(const GemmTile& tile, std::int64_t m, std::int64_t n, Bytes row_of_a,
                          Bytes row_of_b, std::int64_t at_once);
 
-// The clusters across of one group with which all waves together read the least.
-std::int64_t least_read_group(const RasterTiles& tiles, Bytes l2);
+// Of what clusters ask L2 for in groups of so many clusters across, the share that reaches it.
+// Thread blocks that follow each other want the same panels at the same time, and L2 answers most
+// of them once. 1: nothing is answered together.
+double reaching_share(const RasterTiles& tiles, std::int64_t group);
+
+// The clusters across of one group with which all waves together wait least for HBM and L2.
+std::int64_t fastest_group(const RasterTiles& tiles, Bytes l2);
+
+// Where a measurement says so in the place of a number: the group with which all waves together read
+// least from HBM, as our own mainloop had it for a day.
+inline constexpr std::int64_t kLeastReadGroup = 0;
 
 // The same in tiles, for schedule_gemm: of the GPU's launch of a product by our own mainloop, or
 // the vendor's number.

@@ -51,8 +51,10 @@ struct GemmTime {
 //   fetch    = k steps × requests that one thread block sends × 128 bytes / fetch rate of one SM;
 //              a row between two lines of L2 takes two requests
 //   SMEM     = the same of the requests that come in, also those that others of the cluster sent
-//   ring     = k steps × (one step multiplied + gemm.stage_latency_us + fetched) / stages
-//   L2       = of thread blocks without a cluster, what neighbours ask for together counts once
+//   ring     = k steps × (one step multiplied + gemm.stage_latency_us, or of tiles of 64 rows
+//              gemm.stage_latency_in_turns_us, + fetched) / stages
+//   L2       = of thread blocks without a cluster, most of what neighbours in a raster group ask
+//              for together counts once (gemm_raster.h)
 //   zeros    = for rows of a high tile that the matrix does not have, beside fetch and before it:
 //              k steps × rows × row bytes / gemm.absent_bytes_per_cycle, where the tensor cores do
 //              not hide them

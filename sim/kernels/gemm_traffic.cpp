@@ -206,7 +206,8 @@ bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule) {
   const GemmProblem& p = gemm.problem;
   std::int64_t reads = 0;
   for (const UnitRange& range : schedule.waves()) {
-    // The panels of one product lie within those of the wave's first to last row and column.
+    // The panels of one product lie within those of the wave's first to last row and column. Thread
+    // blocks that drift apart may read them twice.
     std::int64_t apart = 0, rows = p.m, rows_end = 0, cols = p.n, cols_end = 0, depth = 0;
     bool one_product = p.groups.empty();
     std::int64_t batch = -1;
@@ -221,7 +222,9 @@ bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule) {
     });
     const std::int64_t together =
         ceil_div(rows_end - rows, kChunkEdge) + ceil_div(cols_end - cols, kChunkEdge) + 2;
-    reads += (one_product ? std::min(apart, together) : apart) * ceil_div(depth, kChunkEdge);
+    const std::int64_t times = gemm.drift > 0 ? 2 : 1;
+    reads +=
+        (one_product ? std::min(apart, times * together) : apart) * ceil_div(depth, kChunkEdge);
   }
   return reads <= kChunkReadBudget;
 }

@@ -74,6 +74,19 @@ double fetch_rate(const GemmProblem& problem, const GemmTile& tile, const Gpu& g
   return 1 / (idle / tile.idle_fetch_bytes_per_cycle + (1 - idle) / tile.fetch_bytes_per_cycle);
 }
 
+// Until a stage that was asked for begins to come. Tiles in turns wait less for what others have
+// asked for before.
+Seconds stage_latency(const GemmProblem& problem, const GemmTile& tile,
+                      const GemmConstants& constants) {
+  if (!takes_turns(tile)) return constants.stage_latency;
+  const auto m = static_cast<double>(problem.typical_rows());
+  const auto n = static_cast<double>(problem.n);
+  const auto high = static_cast<double>(ceil_div(problem.typical_rows(), tile.m * tile.cluster_m));
+  const auto wide = static_cast<double>(ceil_div(problem.n, tile.n * tile.cluster_n));
+  const double first = (m + n) / (m * wide + n * high);
+  return first * constants.stage_latency + (1 - first) * constants.stage_latency_in_turns;
+}
+
 // Of parts that disturb each other when they are near balance.
 double together(std::initializer_list<double> parts, double overlap) {
   constexpr double kNegligible = 0.01;  // of the longest part; its power is next to nothing
@@ -102,10 +115,11 @@ void take_own_rates(WaveModel& model, const GemmProblem& problem, const GemmTile
   model.fetch_seconds = requests.sent * kRequestBytes / (fetch_rate(problem, tile, gpu) * clock);
   model.smem_seconds =
       requests.received * kRequestBytes / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
-  model.l2_requests *= reaching_share(problem, tile);
+  model.l2_requests *= reaching_share(problem, tile, gpu);
   model.stages = static_cast<double>(ring_stages(problem, tile, gpu));
   model.stage_seconds =
-      (model.step_seconds + constants.stage_latency.value() + model.fetch_seconds) / model.stages;
+      (model.step_seconds + stage_latency(problem, tile, constants).value() + model.fetch_seconds) /
+      model.stages;
   model.in_turns = takes_turns(tile);
   model.hides_stores = problem.needs.only_stores && tile.cluster_k == 1;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/kernels/gemm_raster.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_time.h"
 #include "sim/kernels/operand_rows.h"
@@ -14,10 +15,6 @@ constexpr std::int64_t kConsumerStoreBytes = 16 * 1024;  // one buffer of 64 row
 constexpr std::int64_t kBarrierBytes = 256;
 constexpr std::int64_t kDeepestRing = 12;
 constexpr std::int64_t kShallowRing = 4;  // for which a turned tile gives up second store buffers
-
-// Steps of K over which thread blocks stay together; chosen among 24 to 96 by eye: longer products
-// showed less of it (400 x 8,192 x 8,192 in tiles of 64 x 256 next to nothing).
-constexpr double kStepsTogether = 40;
 
 double requests(const GemmProblem& problem, const GemmOperand& operand, std::int64_t rows,
                 std::int64_t depth) {
@@ -44,19 +41,20 @@ StepRequests step_requests(const GemmProblem& problem, const GemmTile& tile) {
           .received = a + b};
 }
 
-double reaching_share(const GemmProblem& problem, const GemmTile& tile) {
-  if (tile.cluster() > 1 || rows_between_lines(problem, problem.a) > 0 ||
-      rows_between_lines(problem, problem.b) > 0)
+double reaching_share(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (tile.cluster_k > 1 || (tile.cluster() > 1 && takes_turns(tile)) ||
+      rows_between_lines(problem, problem.a) > 0 || rows_between_lines(problem, problem.b) > 0)
     return 1;
   const std::int64_t rows = own_loaded_rows(tile.m, problem.typical_rows());
-  const std::int64_t high = ceil_div(problem.typical_rows(), tile.m);
-  const auto of_a = static_cast<double>(rows * problem.a.matrix.element);
-  const auto of_b = static_cast<double>(tile.n * problem.b.matrix.element);
-  const double once =
-      static_cast<double>(ceil_div(high, kOwnRasterClusters)) / static_cast<double>(high);
-  const std::int64_t steps = ceil_div(problem.typical_depth(), tile.k);
-  const double together = std::min(1.0, kStepsTogether / static_cast<double>(steps));
-  return (of_a + of_b * (1 - together * (1 - once))) / (of_a + of_b);
+  RasterTiles tiles = raster_tiles(tile, problem.typical_rows(), problem.n,
+                                   Bytes(problem.typical_depth() * problem.a.matrix.element),
+                                   Bytes(problem.typical_depth() * problem.b.matrix.element), 1);
+  (tile.turned() ? tiles.panel_along : tiles.panel_across) =
+      Bytes(rows * problem.typical_depth() * problem.a.matrix.element);
+  // Pairs share about as much in all groups, which take time to compare.
+  const std::int64_t group =
+      tile.cluster() == 1 ? raster_group_of(problem, tile, gpu) : kOwnRasterClusters;
+  return reaching_share(tiles, group);
 }
 
 std::int64_t ring_stages(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {

@@ -24,11 +24,10 @@ struct StepRequests {
 };
 StepRequests step_requests(const GemmProblem& problem, const GemmTile& tile);
 
-// Of what thread blocks ask L2 for, the share that reaches it. Blocks that follow each other in a
-// raster group want the same weights at the same time. Without a cluster they ask each for itself,
-// and L2 seems to answer once, where the rows begin at its lines and until the blocks have drifted
-// apart. 1: nothing is answered together.
-double reaching_share(const GemmProblem& problem, const GemmTile& tile);
+// Of what a kernel's thread blocks ask L2 for, the share that reaches it (gemm_raster.h). 1 where
+// rows lie between its lines, of clusters along K, and of those whose tiles are made in turns, which
+// showed nothing of it.
+double reaching_share(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
 // Stages of the ring in shared memory (cuda/kernels/sm90/layout.cuh).
 std::int64_t ring_stages(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);

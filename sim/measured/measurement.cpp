@@ -213,7 +213,7 @@ MeasurementMeta read_meta(const fs::path& path) {
   table.refuse_other_keys({"title", "gpu", "device", "driver", "toolkit", "framework", "date",
                            "clocks", "command", "version", "counters", "notes", "raster_clusters"});
   std::optional<std::int64_t> clusters;
-  if (table.has("raster_clusters")) clusters = table.whole("raster_clusters", {1, 1024});
+  if (table.has("raster_clusters")) clusters = table.whole("raster_clusters", {0, 1024});
   const auto field = [&](const char* name) { return table.text_or(name, ""); };
   return {.title = field("title"),
           .gpu = field("gpu"),

@@ -23,7 +23,7 @@ struct MeasurementMeta {
   std::string counters = {};            // where byte counts come from: "Nsight Compute", "CUPTI"
   std::vector<std::string> notes = {};  // what a reader of the numbers should know
   // Clusters of tiles in a group of our own products' raster, where it was the same for all; empty:
-  // as the tool chooses them.
+  // as the tool chooses them. 0: those that read least from HBM (sim/kernels/gemm_raster.h).
   std::optional<std::int64_t> raster_clusters = {};
 };
 

@@ -218,7 +218,8 @@ inline const Meanings kMeasurementMeanings = {
     {"command", "that measured"},
     {"counters", "what counted"},
     {"raster_clusters",
-     "clusters of tiles in a group of our own products' raster; absent: as the tool chooses"},
+     "clusters of tiles in a group of our own products' raster; 0: those that read least from HBM; "
+     "absent: as the tool chooses"},
     {"notes", "what a reader of the numbers should know"},
 };
 

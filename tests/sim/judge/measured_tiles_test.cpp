@@ -12,6 +12,7 @@
 #include "sim/block/estimate.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/plan_target.h"
+#include "sim/kernels/gemm_raster.h"
 
 namespace fuseline {
 namespace {
@@ -78,6 +79,8 @@ TEST(MeasuredTiles, GroupsOfTilesAreThoseOfTheDay) {
   measured.meta.raster_clusters = 8;
   EXPECT_NEAR(read_by_gate_up(), 518, 0.1 * 518) << "measured with groups of eight";
   EXPECT_NEAR(today, 286, 0.15 * 286) << "and with one of nine rows";
+  measured.meta.raster_clusters = kLeastReadGroup;
+  EXPECT_NEAR(read_by_gate_up(), 286, 0.15 * 286) << "and with the group that reads least";
 }
 
 }  // namespace

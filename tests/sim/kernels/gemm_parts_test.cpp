@@ -72,6 +72,24 @@ TEST(GemmParts, OneBehindTheOtherTheyAreTheWholeWalk) {
   EXPECT_GT(parted, 20);
 }
 
+// LLaMA-2-70B's gate_up of 8,192 tokens in groups of 16 clusters and more: thread blocks that drift
+// apart read each panel twice, so that its 109 waves read more than is walked one by one.
+TEST(GemmParts, WhatDriftReadsTwiceIsWalkedAsAWhole) {
+  const Gpu gpu = load_gpu("h200");
+  GemmWalk gemm{.problem = plain(8192, 57344, 8192),
+                .tile = {.m = 128, .n = 256, .stages = 4, .cluster_m = 2},
+                .drift = gpu.constants.gemm.drift};
+  gemm.problem.library = false;
+  gemm.blocks_at_once = blocks_at_once(gemm.tile, gpu);
+  for (const std::int64_t clusters : {2, 4, 8, 16, 32}) {
+    gemm.raster_group = 2 * clusters;
+    for (const Walk& part : parts_of(gemm, gpu.l2_capacity)) {
+      L2Cache cache(gpu.l2_capacity);
+      EXPECT_GT(part(cache).waves.size(), 0U) << clusters;
+    }
+  }
+}
+
 // What L2 held at first is gone after the first part; the others are then found.
 TEST(GemmParts, LaterPartsAreFoundWhateverWasThereBefore) {
   const GemmWalk one = parted_gemm(512, 4096, 512, {.m = 128, .n = 128});

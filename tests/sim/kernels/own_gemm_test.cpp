@@ -129,7 +129,9 @@ TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
 // 264 rows are five tiles of 64, or two of 144: a turned tile pays for the rows that there are. The
 // times are of one H200 (cuda/bench/results/gemm_shapes.csv), of the fastest turned tile and of the
 // fastest upright tile that was measured, which had 128 rows. 2,100 rows fill 32.8 tiles of 64
-// rows, which waste none either, so the turned tile must beat only the higher ones by as much.
+// rows, which waste none either, so the turned tile must beat only the higher ones by as much. Of
+// 264 rows the fifth tile of 64 has 8: such tiles took 70 us and more (2026-11-28), and are
+// predicted 17 % too fast, for the blocks that load zeros fall behind their neighbours.
 TEST(OwnGemm, RowsThatFillNoTileOf64AreTurned) {
   const Gpu gpu = load_gpu("h200");
   struct Case {
@@ -137,7 +139,7 @@ TEST(OwnGemm, RowsThatFillNoTileOf64AreTurned) {
     bool fill_low_tiles;
     double turned_us, upright_us;
   };
-  for (const Case& c : {Case{264, 14336, 4096, false, 49.6, 86.5},
+  for (const Case& c : {Case{264, 14336, 4096, true, 49.6, 86.5},
                         {2100, 3072, 3072, true, 52.5, 63.8},
                         {400, 8192, 8192, false, 75.2, 86.7}}) {
     GemmProblem problem = plain_gemm(c.m, c.n, c.k, 0, 1, 2, 3);

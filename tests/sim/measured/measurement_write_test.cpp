@@ -101,7 +101,7 @@ std::string all_of(const Measurements& m) {
     out << text << "\n";
   }
   for (const std::string& note : meta.notes) out << note << "\n";
-  out << meta.raster_clusters.value_or(0) << "\n";
+  out << meta.raster_clusters.value_or(-1) << "\n";
   return out.str();
 }
 
@@ -119,7 +119,7 @@ class Generator {
     m.meta.title = text();
     m.meta.driver = text();
     m.meta.counters = text();
-    if (up_to(1) > 0) m.meta.raster_clusters = 1 + up_to(20);
+    if (up_to(1) > 0) m.meta.raster_clusters = up_to(20);
     for (std::int64_t i = up_to(2); i > 0; --i) m.meta.notes.push_back(text() + ".");
     return m;
   }

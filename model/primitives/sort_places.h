@@ -23,7 +23,11 @@ struct SortPlaces {
   // A thread block counts in shared memory: ten numbers of 4 bytes for each value, 40 KB of the 48
   // that a kernel has without asking.
   static constexpr std::int64_t kMostValues = 1024;
+  // Threads of a thread block that counts (cuda/kernels/stream/key_counts.cuh).
+  static constexpr std::int64_t kCountingThreads = 256;
   [[nodiscard]] bool counts() const;
+  // Of keys that are counted: rows of each thread.
+  [[nodiscard]] std::int64_t rows_of_thread() const;
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

@@ -46,5 +46,12 @@ TEST(KeyCounts, AreClearedWithinTheirArrays) {
   EXPECT_TRUE(most);
 }
 
+// The plan, the launch and the simulator take the number from the primitive.
+TEST(KeyCounts, AreThoseOfTheThreadsThatAreLaunched) {
+  EXPECT_EQ(counting_threads, SortPlaces::kCountingThreads);
+  constexpr std::size_t shared_without_asking = 48 * 1024;
+  EXPECT_LE(sizeof(KeyCounts<SortPlaces::kMostValues>), shared_without_asking);
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -81,7 +81,7 @@ void SortPlaces::evaluate(TileContext& tile) const {
   std::vector<float> all(static_cast<std::size_t>(keys.rows * keys.cols));
   for (std::int64_t r = 0; r < keys.rows; ++r)
     tile.memory().load(keys, r, 0, keys.cols, all.data() + r * keys.cols);
-  // As the kernel that counts has them, also where the promise of `values` is broken.
+  // As the kernel that counts has them, where the promise of `values` is broken.
   if (counts())
     for (float& key : all) {
       const float known = std::clamp(key, 0.0F, static_cast<float>(values - 1));
@@ -128,7 +128,7 @@ void syntax(SortPlaces& p, Syntax& line) {
   line.operand(p.keys);
   line.number("values", p.values, 0);
   line.close();
-  line.remark(kRemark);
+  line.remark(fmt::format("{}; values above 0 promise whole keys below them", kRemark));
 }
 
 void meaning(const SortPlaces& p, Meaning& exact) {

@@ -68,6 +68,11 @@ TileDemands SortPlaces::demands() const {
 bool SortPlaces::check(ShapeCheck& check) const {
   if (keys.rows * keys.cols != check.space().rows)
     check.problem(fmt::format("{} keys in {} rows", keys.rows * keys.cols, check.space().rows));
+  if (keys.rows * keys.cols > kMostKeys)
+    check.problem(
+        fmt::format("{} keys of {}: places are stored as fp32, which has every whole "
+                    "number up to {}",
+                    keys.rows * keys.cols, check.name(keys), kMostKeys));
   return true;
 }
 

@@ -22,6 +22,9 @@ struct SortPlaces {
   std::int64_t values = 0;
   Value places = -1;
 
+  // Places are stored as fp32, which has every whole number up to this one. The operator refuses a
+  // block with more keys (model/operators/sort_places.cpp), and check() a program.
+  static constexpr std::int64_t kMostKeys = std::int64_t{1} << 24;
   // So many keys, or fewer, are compared with each other, which takes one step of a warp for 128 of
   // them and no barrier. More are counted.
   static constexpr std::int64_t kFewKeys = 256;

@@ -46,19 +46,11 @@ bool sums_other_rows(const Primitive& p) {
 }
 
 bool sorts(const Primitive& p) { return p.is<SortPlaces>(); }
-bool counts_keys(const Primitive& p) {
-  const auto* sort = p.as<SortPlaces>();
-  return sort != nullptr && sort->counts();
-}
-
-// Every thread block goes through all keys: so few of them that the multiprocessors of a GPU of
-// today have one each (kernels/stream/sort.cuh).
-void shape_counting(StreamShape& s) {
-  constexpr int kCountingThreads = 256;
-  constexpr std::int64_t kBlocks = 128;
-  s.block_threads = kCountingThreads;
-  s.units = 1;
-  while (s.units < 4 && s.rows > kBlocks * kCountingThreads * s.units) s.units *= 2;
+// The primitive that counts its keys; null where there is none.
+const SortPlaces* counting_sort(const Program& program) {
+  for (const Primitive& p : program.body)
+    if (const auto* sort = p.as<SortPlaces>(); sort != nullptr && sort->counts()) return sort;
+  return nullptr;
 }
 
 bool moves_fp32(const Graph& graph, const Program& program) {
@@ -218,8 +210,9 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
   s.least_lanes = std::max(1, lanes_of_groups(program));
   if (row_partials) s.least_lanes = std::max(16, s.least_lanes);
   if (any(program, sums_other_rows)) s.least_lanes = 32;
-  if (any(program, counts_keys)) {
-    shape_counting(s);
+  if (const SortPlaces* sort = counting_sort(program); sort != nullptr) {
+    s.block_threads = static_cast<int>(SortPlaces::kCountingThreads);
+    s.units = static_cast<int>(sort->rows_of_thread());
   } else if (any(program, sorts)) {
     // All lanes of a warp look for the places of the same keys.
     s.least_lanes = 32;

@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "cuda/run/batched_matrix.h"
-#include "cuda/run/field_parameters.h"
+#include "cuda/run/columns_launch.h"
+#include "cuda/run/gemm_fields.h"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
 #include "cuda/run/row_groups.h"
@@ -24,7 +25,6 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-constexpr std::int64_t kSlabCols = 64;
 constexpr int kUsualGroup = static_cast<int>(kOwnRasterClusters);
 
 // TailSums of kernels/sm90/tail_sums.cuh.
@@ -65,11 +65,6 @@ std::int64_t tiles_beside(const GemmConfig& c, const GemmMainloop& gemm) {
   return ceil_div(gemm.N, c.tile_n * blocks) * blocks;
 }
 
-// StripSums of kernels/sm90/columns_strip.cuh.
-struct StripSumsParameter {
-  std::uint64_t sums = 0, counters = 0;
-};
-
 // CodeScales of kernels/sm90/config.cuh.
 struct ScalesParameter {
   std::uint64_t a = 0, b = 0, tensor = 0;
@@ -92,7 +87,6 @@ class Arguments {
         bytes_(static_cast<std::size_t>(layout_.whole.whole.size)) {}
 
   std::vector<std::byte> fill() {
-    if (config_.columns) return fill_columns();
     if (config_.codes) return fill_codes();
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
     const auto M = static_cast<std::int32_t>(gemm_.M);
@@ -107,8 +101,7 @@ class Arguments {
       const std::int32_t numbers[6] = {M, N, K, lda, ldb, kUsualGroup};
       put(bytes_, at[2], numbers);
     }
-    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
-      put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
+    put_fields(bytes_, at[3], layout_.epilogue, context_, kernel_, gemm_);
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
     if (hopper() && config_.tail_parts > 1) put(bytes_, at[7], tail_sums());
@@ -195,45 +188,6 @@ class Arguments {
                              gemm_.b_is_kn ? 64 / config_.cluster : shared_rows, of_b, batch.b)};
   }
 
-  // CodesColumnsArgs of kernels/sm90/codes_columns.cuh.
-  std::vector<std::byte> fill_columns() {
-    const std::vector<std::int64_t>& at = layout_.whole.offsets;
-    const GpuMatrix a = context_.tensors.matrix(gemm_.a);
-    const GpuMatrix scale = context_.tensors.matrix(gemm_.beside_b.at(0));
-    FUSELINE_ASSERT(a.address % 16 == 0 && a.row_bytes % 16 == 0 &&
-                        (!gemm_.weight.scaled_within_rows() ||
-                         (scale.address % 16 == 0 && scale.row_bytes % 16 == 0)),
-                    "rows start at multiples of 16 bytes");
-    GpuMatrix bytes = context_.tensors.matrix(gemm_.b);
-    bytes.cols = bytes.cols * size_of(bytes.type);
-    bytes.type = Dtype::int8;
-    put(bytes_, at[0],
-        map_of(context_.device, bytes, static_cast<int>(config_.tile_n),
-               static_cast<int>(kColumnsBoxBytes), 128));
-    const std::uint64_t pointers[2] = {a.address, scale.address};
-    put(bytes_, at[1], pointers);
-    if (kernel_.row_sums > 0) put(bytes_, at[2], strip_sums());
-    const std::int32_t numbers[4] = {static_cast<std::int32_t>(gemm_.M),
-                                     static_cast<std::int32_t>(gemm_.N),
-                                     static_cast<std::int32_t>(a.row_bytes), leading(scale)};
-    put(bytes_, at[3], numbers);
-    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
-      put_field(at[4] + layout_.epilogue.offsets[i], kernel_.fields[i]);
-    return std::move(bytes_);
-  }
-  // With the workspace that it points to: for each sum and 128 columns a number of every row of
-  // every strip, and a counter.
-  StripSumsParameter strip_sums() {
-    const std::int64_t places = kernel_.row_sums * ceil_div(gemm_.N, partial_tile);
-    workspaces_.push_back(
-        context_.device.allocate(Bytes(places * partial_tile / kColumnsStrip * kColumnsRows * 4)));
-    DeviceBuffer counters = context_.device.allocate(Bytes(places * 4));
-    counters.fill(0);
-    const StripSumsParameter parameter{workspaces_.back().address(), counters.address()};
-    workspaces_.push_back(std::move(counters));
-    return parameter;
-  }
-
   // CodesArgs of kernels/gemm_codes.cuh.
   std::vector<std::byte> fill_codes() {
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
@@ -276,20 +230,12 @@ class Arguments {
     }
     put(bytes_, at[0], pointers);
     put(bytes_, at[1], numbers);
-    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
-      put_field(at[2] + layout_.epilogue.offsets[i], kernel_.fields[i]);
+    put_fields(bytes_, at[2], layout_.epilogue, context_, kernel_, gemm_);
     if (config_.ragged) put(bytes_, at[3], row_groups(context_.device, gemm_.groups, workspaces_));
     return std::move(bytes_);
   }
 
-  [[nodiscard]] bool hopper() const {
-    return config_.architecture == SmTarget::sm_90a && !config_.codes;
-  }
-  // Ampere has no copy engine: its kernels do not look at maps.
-  [[nodiscard]] TensorMap map(const GpuMatrix& m, int box_rows, int box_cols, int swizzle) const {
-    return hopper() ? map_of(context_.device, m, box_rows, box_cols, swizzle) : TensorMap{};
-  }
-
+  [[nodiscard]] bool hopper() const { return uses_maps(config_); }
   // Returns the leading dimension. `readers`: of each row.
   std::int32_t put_operand(std::int64_t at, const Operand& operand, std::int64_t rows,
                            bool transposed, int box_rows, std::int64_t readers,
@@ -333,105 +279,6 @@ class Arguments {
     return leading(runs.matrix);
   }
 
-  // Few numbers, which threads store one by one: rows may lie in runs.
-  void put_groups(std::int64_t at, const Operand& operand) {
-    if (operand.at.run > 1) {
-      GpuMatrix m = context_.tensors.all_rows(operand);
-      m.address += static_cast<std::uint64_t>(operand.at.begin * m.row_bytes);
-      put(bytes_, at,
-          GroupsParameter{m.address, leading(m), static_cast<std::int32_t>(operand.at.run),
-                          static_cast<std::int32_t>(operand.at.step)});
-    } else {
-      const GpuMatrix m = context_.tensors.matrix(operand);
-      put(bytes_, at,
-          GroupsParameter{m.address, leading(m), static_cast<std::int32_t>(operand.rows), 0});
-    }
-  }
-
-  void put_field(std::int64_t at, const Field& field) {
-    if (field.kind == FieldKind::tile_out) return put_result(at, field);
-    if (field.kind == FieldKind::tile_out_runs) return put_runs_of_result(at, field);
-    if (field.kind == FieldKind::groups_out) return put_groups(at, field.operand);
-    const GpuMatrix m = context_.tensors.matrix(field.operand);
-    const auto begin = static_cast<std::int32_t>(field.begin);
-    switch (field.kind) {
-      case FieldKind::tile_in:
-        put(bytes_, at,
-            MappedParameter{map(m, static_cast<int>(config_.tile_m), kSlabCols, 128), m.address,
-                            leading(m), begin});
-        return;
-      case FieldKind::cols_in: {
-        GpuMatrix vector = m;
-        vector.rows = 0;
-        put(bytes_, at,
-            MappedParameter{map(vector, 0, kSlabCols, 0), m.address,
-                            static_cast<std::int32_t>(m.cols), begin});
-        return;
-      }
-      case FieldKind::tile_out:
-      case FieldKind::tile_out_runs:
-      case FieldKind::groups_out:
-        return;
-      case FieldKind::rows_in:
-      case FieldKind::rows_out:
-      case FieldKind::partials:
-      case FieldKind::table_in:
-      case FieldKind::sequence_in:
-        put_numbers(bytes_, at, field, m);
-        return;
-    }
-  }
-
-  // Columns of a stored box: the value's in a slab, 128 bytes at most.
-  struct StoredBox {
-    int cols, bytes;
-  };
-  [[nodiscard]] StoredBox stored_box(const Field& field) const {
-    const Dtype type = context_.plan.graph.tensor(field.operand.tensor).dtype;
-    const auto size = static_cast<int>(1 * size_of(type));
-    const int cols = std::min(4 * field.each * kernel_.slab_groups, 128 / size);
-    return {cols, cols * size};
-  }
-
-  // Each run of rows is a matrix of its own below the others.
-  void put_runs_of_result(std::int64_t at, const Field& field) {
-    const RowRuns& rows = field.operand.at;
-    const BatchedMatrix runs = batched_matrix(
-        context_, field.operand, field.operand.rows / rows.run, rows.run, field.operand.cols);
-    const auto [box_cols, box_bytes] = stored_box(field);
-    MappedRuns parameter{};
-    if (hopper() && rows.run % stored_box_rows == 0)
-      parameter.tile.map = map_of(context_.device, runs, stored_box_rows, box_cols, box_bytes);
-    parameter.tile.data = runs.matrix.address;
-    parameter.tile.ld_or_count = leading(runs.matrix);
-    parameter.tile.begin_or_cols = static_cast<std::int32_t>(field.operand.cols);
-    parameter.run = static_cast<std::int32_t>(rows.run);
-    parameter.step = static_cast<std::int32_t>(rows.step);
-    put(bytes_, at, parameter);
-  }
-
-  // Boxes of a warp's rows, swizzled by their size.
-  void put_result(std::int64_t at, const Field& field) {
-    const auto [box_cols, box_bytes] = stored_box(field);
-    MappedParameter parameter{};
-    GpuMatrix m;
-    if (config_.batched) {
-      const BatchedMatrix many =
-          batched_matrix(context_, field.operand, results_, gemm_.M, gemm_.N);
-      m = many.matrix;
-      parameter.place = many.place;
-      if (hopper())
-        parameter.map = map_of(context_.device, many, stored_box_rows, box_cols, box_bytes);
-    } else {
-      m = context_.tensors.matrix(field.operand);
-      parameter.map = map(m, stored_box_rows, box_cols, box_bytes);
-    }
-    parameter.data = m.address;
-    parameter.ld_or_count = leading(m);
-    parameter.begin_or_cols = static_cast<std::int32_t>(m.cols);
-    put(bytes_, at, parameter);
-  }
-
   GpuMatrix loaded(const Operand& operand) {
     if (!lies_apart(operand)) return context_.tensors.matrix(operand);
     RowsApart apart = gathered_rows(context_, operand);
@@ -457,10 +304,7 @@ LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multipro
   const std::int64_t tiles =
       tiles_below(c, gemm) * tiles_beside(c, gemm) * (gemm.batch / gemm.summed);
   LaunchShape shape;
-  if (c.columns) {
-    shape.grid[0] = static_cast<unsigned>(ceil_div(gemm.N, c.tile_n));
-    shape.block[0] = static_cast<unsigned>(kColumnsThreads);
-  } else if (c.codes) {
+  if (c.codes) {
     shape.grid[0] = static_cast<unsigned>(tiles * c.cluster_k);
     shape.block[0] = 256;
   } else if (c.architecture == SmTarget::sm_90a) {
@@ -480,6 +324,7 @@ LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multipro
 
 Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kernel,
                       const Program& program) {
+  if (kernel.config.columns) return prepare_columns(context, kernel, program);
   KernelFunction code = load_function(context, kernel.source, kernel.function);
   LaunchShape shape = shape_of(kernel.config, std::get<GemmMainloop>(program.mainloop),
                                context.device.info().multiprocessors);

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
@@ -58,7 +60,14 @@ void lower(Emitter& e, const Op& op) {
 }
 
 Attributes called(OperatorCall& c) {
-  c.result(c.read(0).rows * c.read(0).cols, 1);
+  const Operand& keys = c.read(0);
+  if (keys.rows * keys.cols > SortPlaces::kMostKeys)
+    c.refuse(fmt::format("has {} rows of {} numbers each to sort, and places are stored as fp32, "
+                         "which has every whole number up to {}",
+                         keys.rows, keys.cols, SortPlaces::kMostKeys),
+             fmt::format("at most {} rows: fewer sequences (batch) or fewer tokens of each (seq)",
+                         SortPlaces::kMostKeys / keys.cols));
+  c.result(keys.rows * keys.cols, 1);
   c.result_in(Dtype::fp32);
   return {};
 }

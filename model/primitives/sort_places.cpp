@@ -30,6 +30,15 @@ bool SortPlaces::counts() const {
   return values > 0 && values <= kMostValues && keys.rows * keys.cols > kFewKeys;
 }
 
+// Every thread block goes through all keys: so few of them that the multiprocessors of a GPU of
+// today have one each (cuda/kernels/stream/sort.cuh).
+std::int64_t SortPlaces::rows_of_thread() const {
+  constexpr std::int64_t kBlocks = 128, kMostRows = 4;
+  std::int64_t rows = 1;
+  while (rows < kMostRows && keys.rows * keys.cols > kBlocks * kCountingThreads * rows) rows *= 2;
+  return rows;
+}
+
 // A key's place depends on all the others.
 std::vector<Access> SortPlaces::accesses() const {
   return {{.operand = keys, .reach = Reach::all_numbers, .names = keys.rows}};
@@ -43,15 +52,15 @@ std::vector<ColumnRelation> SortPlaces::relations() const { return {}; }
 
 // Compared, taken for four keys a lane at a time, as the compiler may unroll the loop: nobody read
 // its code. The time of 8,800 keys speaks for it, one key at a time would have been 115 us and not
-// 23. Counted, taken for 8 keys of each of 256 threads at a time, and for two steps more, the
-// barriers and sums behind them. The 8 were fitted, and the loop asks for more at once: 65,536 keys
-// took 15.0 us on an H200, 8,800 4.3 and 3,000 3.3.
+// 23. Counted, taken for 8 keys of each thread at a time, and for two steps more, the barriers and
+// sums behind them. The 8 were fitted, and the loop asks for more at once: 65,536 keys took 15.0 us
+// on an H200, 8,800 4.3 and 3,000 3.3.
 TileDemands SortPlaces::demands() const {
   const std::int64_t all = keys.rows * keys.cols;
   if (counts()) {
-    std::int64_t rows = 32;  // of a warp (cuda/emit/stream_shape.cpp)
-    while (rows < 128 && all > 1024 * rows) rows *= 2;
-    return {.chain = {.searches = ceil_div(all, 256 * 8) + 2, .rows = rows}};
+    constexpr std::int64_t kAtATime = 8, kLanes = 32;
+    return {.chain = {.searches = ceil_div(all, kCountingThreads * kAtATime) + 2,
+                      .rows = kLanes * rows_of_thread()}};
   }
   return {.chain = {.loads = 1, .searches = ceil_div(all, 128)}};
 }
@@ -59,6 +68,11 @@ TileDemands SortPlaces::demands() const {
 bool SortPlaces::check(ShapeCheck& check) const {
   if (keys.rows * keys.cols != check.space().rows)
     check.problem(fmt::format("{} keys in {} rows", keys.rows * keys.cols, check.space().rows));
+  if (keys.rows * keys.cols > kMostKeys)
+    check.problem(
+        fmt::format("{} keys of {}: places are stored as fp32, which has every whole "
+                    "number up to {}",
+                    keys.rows * keys.cols, check.name(keys), kMostKeys));
   return true;
 }
 
@@ -72,7 +86,7 @@ void SortPlaces::evaluate(TileContext& tile) const {
   std::vector<float> all(static_cast<std::size_t>(keys.rows * keys.cols));
   for (std::int64_t r = 0; r < keys.rows; ++r)
     tile.memory().load(keys, r, 0, keys.cols, all.data() + r * keys.cols);
-  // As the kernel that counts has them, also where the promise of `values` is broken.
+  // As the kernel that counts has them, where the promise of `values` is broken.
   if (counts())
     for (float& key : all) {
       const float known = std::clamp(key, 0.0F, static_cast<float>(values - 1));
@@ -119,7 +133,7 @@ void syntax(SortPlaces& p, Syntax& line) {
   line.operand(p.keys);
   line.number("values", p.values, 0);
   line.close();
-  line.remark(kRemark);
+  line.remark(fmt::format("{}; values above 0 promise whole keys below them", kRemark));
 }
 
 void meaning(const SortPlaces& p, Meaning& exact) {

@@ -9,7 +9,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr std::int64_t kSmsOfHopper = 132;       // of a large one
 constexpr std::int64_t kRowsOfInstruction = 16;  // of weights
 constexpr std::int64_t kRowsOfBox = 256;         // at most
 constexpr std::int64_t kInstructionsOfWarp = 6;  // side by side: the sums of more do not fit
@@ -49,9 +48,9 @@ bool fits_strips(const EpilogueNeeds& needs) {
 // strip is none of its own it begins in the one before: sums along rows, and what is added to a
 // tensor, take whole strips.
 std::int64_t columns_of_block(std::int64_t n, bool whole_strips) {
-  const std::int64_t rounds = ceil_div(n, kSmsOfHopper * kRowsOfBox);
+  const std::int64_t rounds = ceil_div(n, kMultiprocessorsOfCodes * kRowsOfBox);
   const std::int64_t step = whole_strips ? kColumnsStrip : kRowsOfInstruction;
-  return std::max(kColumnsStrip, ceil_div(n, kSmsOfHopper * rounds * step) * step);
+  return std::max(kColumnsStrip, ceil_div(n, kMultiprocessorsOfCodes * rounds * step) * step);
 }
 
 // Of what the form leaves of the shared memory; 0: too few. A ring of one round alone would have
@@ -87,7 +86,7 @@ std::optional<CodesColumns> codes_columns(const CodesProduct& p, const EpilogueN
   const bool groups_of_strips = kRowsOfInstruction % needs.column_group != 0;
   form.columns =
       columns_of_block(p.n, needs.row_partial_cols > 0 || needs.accumulates || groups_of_strips);
-  if (p.n < form.columns || 2 * ceil_div(p.n, form.columns) < kSmsOfHopper) return {};
+  if (p.n < form.columns || 2 * ceil_div(p.n, form.columns) < kMultiprocessorsOfCodes) return {};
   form.rows = 1;
   while (form.rows < p.m) form.rows *= 2;
   // The other kernel's thread blocks have a part of K, and load so much of A. With int4 and 4,096 x

@@ -13,6 +13,12 @@
 
 namespace fuseline {
 
+// The multiprocessors that the kernels of codes are shaped for, those of an H100 SXM and of an H200
+// (scenarios/gpus). A GPU's own number is not asked for: a kernel's source is made for an
+// architecture, before anybody knows which of its GPUs will run it, and the simulator must find the
+// same form. GPUs with fewer take more rounds.
+inline constexpr std::int64_t kMultiprocessorsOfCodes = 132;
+
 inline constexpr std::int64_t kColumnsRows = 8;        // of A, at most
 inline constexpr std::int64_t kColumnsStrip = 32;      // columns that one warp finishes
 inline constexpr std::int64_t kColumnsConsumers = 16;  // warps of a thread block that multiply

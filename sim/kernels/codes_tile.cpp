@@ -11,11 +11,10 @@ namespace fuseline {
 namespace {
 
 constexpr std::int64_t kMostRows = 64;
-constexpr std::int64_t kMultiprocessors = 132;  // of a large GPU
-constexpr std::int64_t kLeastDepth = 512;       // of K that a thread block sums
-constexpr std::int64_t kMostBlocksOfTile = 8;   // a cluster of this size runs on every GPU with any
-constexpr std::int64_t kLoadBits = 128;         // of a lane
-constexpr std::int64_t kLanesOfRow = 4;         // whose loads lie side by side
+constexpr std::int64_t kLeastDepth = 512;      // of K that a thread block sums
+constexpr std::int64_t kMostBlocksOfTile = 8;  // a cluster of this size runs on every GPU with any
+constexpr std::int64_t kLoadBits = 128;        // of a lane
+constexpr std::int64_t kLanesOfRow = 4;        // whose loads lie side by side
 
 // Thread blocks of the lowest tile whose registers a multiprocessor has (84 a thread with three).
 // Groups of rows, zero points, several scales of a load, scales within rows of the larger codes,
@@ -92,7 +91,8 @@ GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
                                 : tile.m <= kCodesLowTile  ? 2
                                                            : 1;
   while (clusters && tile.cluster_k < kMostBlocksOfTile &&
-         2 * tile.cluster_k * tiles <= std::max<std::int64_t>(2, resident) * kMultiprocessors &&
+         2 * tile.cluster_k * tiles <=
+             std::max<std::int64_t>(2, resident) * kMultiprocessorsOfCodes &&
          k >= 2 * tile.cluster_k * kLeastDepth)
     tile.cluster_k *= 2;
   tile.blocks_per_sm = tile.cluster_k > 1 ? resident : std::min<std::int64_t>(2, resident);

@@ -368,5 +368,18 @@ TEST_F(ProgramCheck, AttentionsGradientWantsItsRowVectors) {
   EXPECT_THAT(problems({.name = "k", .mainloop = m}, body), Contains(HasSubstr("dk is [6, 150]")));
 }
 
+TEST_F(ProgramCheck, RefusesMoreKeysThanFp32HasPlacesFor) {
+  const auto sorted = [&](std::int64_t rows) {
+    const std::string size = std::to_string(rows);
+    const Operand keys = tensor(("keys" + size).c_str(), rows, 2, Dtype::fp32);
+    const Operand order = tensor(("order" + size).c_str(), 2 * rows, 1, Dtype::fp32);
+    return problems({.name = "k", .mainloop = StreamMainloop{2 * rows, 1}},
+                    {SortPlaces{.order = 0, .keys = keys}, StoreVector{0, order, Axis::rows}});
+  };
+  EXPECT_THAT(sorted(SortPlaces::kMostKeys / 2), IsEmpty());
+  EXPECT_THAT(sorted(SortPlaces::kMostKeys / 2 + 1),
+              Contains(HasSubstr("16777218 keys of keys8388609: places are stored as fp32")));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../routing.cuh"
+#include "key_counts.cuh"
 #include "memory.cuh"
 
 namespace fuseline::gpu::stream {
@@ -46,20 +47,6 @@ FUSELINE_DEVICE PlaceOfKey<units> sort_places(const Rows<T>& keys, const TilePla
   return out;
 }
 
-// Keys that are whole numbers below `values`. Every thread block counts all keys, those ahead of its
-// own rows apart from the others, then its own in their order, so that nothing waits for other
-// thread blocks. Called by all threads of a block at once; each lane has rows of its own, those of a
-// warp lie behind each other. A thread block of 256 threads looks at 65,536 keys in 8 rounds of
-// loads where a warp that compares them takes 512.
-inline constexpr int counting_threads = 256;
-
-template <int values>
-struct KeyCounts {
-  int ahead[values];  // of keys ahead of the block's own; then where its first key of a value goes
-  int others[values];
-  int of_warp[counting_threads / 32][values];
-};
-
 // Of one value in every lane: how many lanes before this one have it, and how many in all.
 struct EqualLanes {
   int before, count;
@@ -91,10 +78,13 @@ FUSELINE_DEVICE void sum_counts(KeyCounts<values>& counts) {
   }
 }
 
+// Keys that are whole numbers below `values`. Every thread block counts all keys, those ahead of its
+// own rows apart from the others, then its own in their order, so that nothing waits for other
+// thread blocks. Called by all threads of a block at once; each lane has rows of its own, those of a
+// warp lie behind each other.
 template <int cols, int values, class T, int units>
 FUSELINE_DEVICE PlaceOfKey<units> count_places(const Rows<T>& keys, const TilePlace<units>& place) {
   __shared__ KeyCounts<values> counts;
-  constexpr int words = sizeof(counts) / sizeof(int);
   const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / 32;
   const int lane = thread % 32;
@@ -103,8 +93,7 @@ FUSELINE_DEVICE PlaceOfKey<units> count_places(const Rows<T>& keys, const TilePl
     const int k = static_cast<int>(to_float(keys.data[row * keys.step + col]));
     return min_of(max_of(k, 0), values - 1);
   };
-#pragma unroll 1
-  for (int i = thread; i < words; i += counting_threads) (&counts.ahead[0])[i] = 0;
+  counts.clear(thread);
   __syncthreads();
   const int block_begin = place.row(0) - lane - warp * units * 32;
 #pragma unroll 4

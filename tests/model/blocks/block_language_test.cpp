@@ -346,6 +346,20 @@ TEST(BlockLanguage, ChainsOfThousandsAreRefusedBeforeTheStackEnds) {
   EXPECT_EQ(nested.line, 33);
 }
 
+// Beyond, two places would have the same number, and rows would be lost without a word.
+TEST(BlockLanguage, MoreRowsThanFp32HasPlacesForAreRefused) {
+  const std::string sort = block("  order = sort_places(x)\n  y = take_rows(x, order, each = 8)\n");
+  const std::int64_t most = std::int64_t{1} << 21;  // of 8 numbers each
+  const Graph graph = build(sort, {}, test::forward(1, most));
+  EXPECT_EQ(graph.tensor(graph.find_tensor("order").value()).rows, std::int64_t{1} << 24);
+  const InputProblem p = block_problem(sort, test::forward(1, most + 1));
+  EXPECT_EQ(p.line, 4);
+  EXPECT_EQ(p.value, "sort_places");
+  EXPECT_THAT(p.message, HasSubstr("2097153 rows of 8 numbers"));
+  EXPECT_THAT(p.message, HasSubstr("up to 16777216"));
+  EXPECT_THAT(p.allowed, HasSubstr("at most 2097152 rows"));
+}
+
 // Names are compared with each other for a suggestion, in time that grows with both.
 TEST(BlockLanguage, NamesOfMegabytesAreRefusedAtOnce) {
   const std::string name(4'000'000, 'a');

@@ -1,6 +1,11 @@
-// A primitive from outside runs, and moves the bytes that it says.
+// A primitive from outside runs, and moves the bytes that it says. Sorted places are what a promise
+// of their keys leaves them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "model/primitives/sort_places.h"
 #include "sim/executor/tile_interpreter.h"
 #include "sim/memory/traffic.h"
 #include "tests/extension/clip.h"
@@ -51,6 +56,55 @@ TEST(OutsidePrimitive, RunsAndMovesTheBytesThatItAsksFor) {
     EXPECT_EQ(r.loaded.value(), moved.loaded);
     EXPECT_EQ(r.stored.value(), moved.stored);
   }
+}
+
+// The keys' order, as a stream of one tile makes it.
+std::vector<float> order_of(const std::vector<float>& keys, std::int64_t values) {
+  const auto rows = static_cast<std::int64_t>(keys.size());
+  Plan plan;
+  const auto tensor = [&](const char* name) {
+    return plan.graph.whole(
+        plan.graph.add_tensor({.name = name, .dtype = Dtype::fp32, .rows = rows, .cols = 1}));
+  };
+  const Operand from = tensor("keys");
+  const Operand to = tensor("order");
+  plan.homes.assign(2, Home::hbm);
+  const Program program{.name = "sort",
+                        .mainloop = StreamMainloop{rows, 1},
+                        .body = {SortPlaces{.order = 1, .keys = from, .values = values},
+                                 StoreVector{1, to, Axis::rows}}};
+  Memory memory(plan, {});
+  for (std::int64_t r = 0; r < rows; ++r)
+    memory.writable(from.tensor).write(r, 0, 1, &keys[static_cast<std::size_t>(r)]);
+  const ValueAnalysis known = analyse(program);
+  PartialSums partials;
+  TileInterpreter interpreter(program.body, known, partials);
+  Port port(plan.graph, memory);
+  interpreter.begin({.row_end = rows, .columns = {0, 1}, .height = rows});
+  interpreter.run(port, {}, true);
+  std::vector<float> order(keys.size());
+  for (std::int64_t r = 0; r < rows; ++r)
+    memory.at(to.tensor).read(r, 0, 1, &order[static_cast<std::size_t>(r)]);
+  return order;
+}
+
+TEST(SortedPlaces, ArePromisedToMakeNoDifference) {
+  std::vector<float> keys;
+  for (int i = 0; i < 2 * SortPlaces::kFewKeys; ++i) keys.push_back(static_cast<float>(i * 7 % 5));
+  EXPECT_EQ(order_of(keys, 5), order_of(keys, 0));
+  EXPECT_EQ(order_of(keys, 1000), order_of(keys, 0));
+}
+
+// What the kernel does to keys that it may not have: it must not count outside of its memory.
+TEST(SortedPlaces, TakeKeysOfABrokenPromiseIntoItsRange) {
+  std::vector<float> keys, limited;
+  for (int i = 0; i < 2 * SortPlaces::kFewKeys; ++i) {
+    const int key = i * 7 % 11 - 3;
+    keys.push_back(static_cast<float>(key));
+    limited.push_back(static_cast<float>(std::clamp(key, 0, 4)));
+  }
+  EXPECT_NE(order_of(keys, 5), order_of(keys, 0));
+  EXPECT_EQ(order_of(keys, 5), order_of(limited, 0));
 }
 
 }  // namespace

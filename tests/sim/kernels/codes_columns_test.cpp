@@ -52,8 +52,8 @@ TEST(CodesColumnsForm, HasColumnsForOneRoundOfAllMultiprocessors) {
   const auto head = codes_columns(product_of_codes(1, 128256, 4096, "int8"), {});
   ASSERT_TRUE(head);
   EXPECT_EQ(head->columns, 256);
-  EXPECT_GT(ceil_div(128256, head->columns), 3 * 132);
-  EXPECT_LE(ceil_div(128256, head->columns), 4 * 132);
+  EXPECT_GT(ceil_div(128256, head->columns), 3 * kMultiprocessorsOfCodes);
+  EXPECT_LE(ceil_div(128256, head->columns), 4 * kMultiprocessorsOfCodes);
 }
 
 TEST(CodesColumnsForm, IsAsHighAsTheRows) {
@@ -157,6 +157,25 @@ TEST(CodesColumnsTile, IsHoppersAndOfOneProduct) {
   EXPECT_FALSE(choose_tile(p, hopper).whole_depth);
   p.ran = tile.edges();
   EXPECT_EQ(choose_tile(p, hopper), tile);
+}
+
+// Kernels are made for an architecture, and so for its largest GPUs. A shipped GPU that has more
+// multiprocessors, and the same kernels, would leave some of them idle.
+TEST(CodesColumnsTile, IsShapedForTheLargestHopperAndTheSameOnAll) {
+  std::int64_t most = 0;
+  int gpus = 0;
+  for (const std::string& name : gpu_names()) {
+    const Gpu gpu = load_gpu(name);
+    if (!has_feature(gpu, Feature::wgmma) || !has_feature(gpu, Feature::bulk_copy)) continue;
+    most = std::max(most, gpu.sm_count);
+    ++gpus;
+    for (const std::int64_t rows : {1, 16}) {
+      const GemmProblem p = problem_of_codes(rows, 12288, 4096, "int8");
+      EXPECT_EQ(choose_tile(p, gpu), choose_tile(p, load_gpu("h200"))) << name;
+    }
+  }
+  EXPECT_EQ(kMultiprocessorsOfCodes, most);
+  EXPECT_GT(gpus, 3);
 }
 
 TEST(CodesColumnsTime, CountsAThreadBlocksWork) {

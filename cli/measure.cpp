@@ -104,6 +104,15 @@ cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
   o.library = !texts.own_gemms;
   o.tune = texts.tune;
   o.ampere = texts.ampere;
+  o.overlap = parse_launching(texts.selection.launch.value_or(name_of(Launching::graph)),
+                              {name_of(Launching::graph), name_of(Launching::overlap)}) ==
+              Launching::overlap;
+  if (o.overlap && o.ampere)
+    throw InputError({.file = kCommandLine,
+                      .field = "--launch",
+                      .value = *texts.selection.launch,
+                      .message = "is nothing that Ampere's kernels can do",
+                      .allowed = "graph, or no --ampere"});
   o.check = check_size(texts.check);
   o.library_attention =
       parse_word("--attention", texts.attention.value_or("own"), {"own", "cudnn"}) == "cudnn";
@@ -242,6 +251,10 @@ CommandResult measure_command(const Arguments& args) {
                texts.own_gemms);
   options.text("--attention", "own|cudnn",
                "cuDNN's attention where it can take the place of our own", texts.attention);
+  options.text(
+      "--launch", "graph|overlap",
+      "with overlap a kernel of few rows begins before the one before it has ended (graph)",
+      texts.selection.launch);
   options.flag("--ampere", "the Ampere kernels also on newer GPUs", texts.ampere);
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 PlanEstimate prediction_of(const Selection& selection, const MeasuredPolicy& p) {
   return simulate(plan_of(selection, p.policy), selection.gpu, Fidelity::hierarchy,
-                  {.replay = true, .rotating = true, .runs = 2});
+                  {.replay = true, .rotating = true, .runs = 2, .launching = selection.launching});
 }
 
 std::string error_of(double predicted, double measured) {

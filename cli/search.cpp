@@ -52,7 +52,8 @@ CommandResult searched(const Arguments& args) {
   options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);
   texts.add_to(options);
   texts.add_image_to(options);
-  options.text("--launch", "graph|stream", "by a CUDA graph, or one by one by the CPU (graph)",
+  options.text("--launch", "graph|overlap|stream",
+               "by a CUDA graph, with launches that overlap, or one by one by the CPU (graph)",
                texts.launch);
   options.text("--objective", "NAME",
                "what to make small: time, hbm, launches, memory, energy (time)", words.objective);

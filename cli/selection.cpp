@@ -29,7 +29,8 @@ void SelectionTexts::add_plan_to(Options& options) {
 void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
-  options.text("--launch", "graph|stream", "in a CUDA graph, or one by one from a framework's CPU",
+  options.text("--launch", "graph|overlap|stream",
+               "in a CUDA graph, with launches that overlap, or one by one from a framework's CPU",
                launch);
 }
 

@@ -183,8 +183,8 @@ Stream& Stream::operator=(Stream&& other) noexcept {
   return *this;
 }
 
-void Stream::launch(const Function& function, const LaunchShape& shape,
-                    std::span<void*> arguments) {
+void Stream::launch(const Function& function, const LaunchShape& shape, std::span<void*> arguments,
+                    bool overlaps) {
   CUlaunchConfig config{};
   config.gridDimX = shape.grid[0];
   config.gridDimY = shape.grid[1];
@@ -194,6 +194,17 @@ void Stream::launch(const Function& function, const LaunchShape& shape,
   config.blockDimZ = shape.block[2];
   config.sharedMemBytes = shape.shared_bytes;
   config.hStream = as<CUstream>(handle_);
+#if CUDA_VERSION >= 12030
+  CUlaunchAttribute serialization{};
+  serialization.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  serialization.value.programmaticStreamSerializationAllowed = 1;
+  if (overlaps) {
+    config.attrs = &serialization;
+    config.numAttrs = 1;
+  }
+#else
+  (void)overlaps;  // no graph can record it
+#endif
   calls_->check(
       calls_->launch(&config, as<CUfunction>(function.handle()), arguments.data(), nullptr),
       fmt::format("launching {} with grid {}x{}x{}, block {}, {} bytes of shared memory",

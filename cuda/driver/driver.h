@@ -52,6 +52,7 @@ struct LaunchShape {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
+  bool in_order = false;  // begins behind all before it even where launches overlap
 };
 
 class Function;
@@ -103,8 +104,10 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // `arguments`: addresses of the kernel's parameters, in order.
-  void launch(const Function& function, const LaunchShape& shape, std::span<void*> arguments);
+  // `arguments`: addresses of the kernel's parameters, in order. `overlaps`: the kernel may begin
+  // before the one before it has ended, and waits itself (kernels/launch_order.cuh).
+  void launch(const Function& function, const LaunchShape& shape, std::span<void*> arguments,
+              bool overlaps = false);
   void zero(std::uint64_t address, Bytes size);
   // What is launched until end_capture() becomes a graph instead of running.
   void begin_capture();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -106,10 +108,17 @@ CUresult get_global(CUdeviceptr* address, std::size_t* size, CUmodule module, co
   return CUDA_ERROR_NOT_FOUND;
 }
 
+// Zeros, so that what an export keeps of a workspace is not what this process had there before.
+// Pages that nobody writes take no memory. What calloc gave stands in front of the aligned address.
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
-  void* memory = std::aligned_alloc(kAligned, (bytes + kAligned - 1) / kAligned * kAligned);
-  *address = reinterpret_cast<CUdeviceptr>(memory);
-  return memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+  auto* const memory = static_cast<std::byte*>(std::calloc(1, bytes + 2 * kAligned));
+  *address = 0;
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory) + sizeof(void*);
+  const std::uintptr_t aligned = (begin + kAligned - 1) / kAligned * kAligned;
+  std::memcpy(reinterpret_cast<void*>(aligned - sizeof(void*)), &memory, sizeof(void*));
+  *address = aligned;
+  return CUDA_SUCCESS;
 }
 
 // Addresses on this device are the host's.
@@ -119,7 +128,10 @@ T* on_host(CUdeviceptr address) {
 }
 
 CUresult free_memory(CUdeviceptr address) {
-  std::free(on_host<void>(address));
+  void* memory = nullptr;
+  if (address != 0)
+    std::memcpy(&memory, reinterpret_cast<void*>(address - sizeof(void*)), sizeof(void*));
+  std::free(memory);
   return CUDA_SUCCESS;
 }
 

@@ -238,8 +238,10 @@ std::optional<std::int64_t> value_in_key(const AttentionMainloop& m) {
 std::string source_text(const AttentionParts& kernel, const std::string& function,
                         const std::string& comment) {
   std::string text = as_comment(comment);
-  text +=
-      fmt::format("#include \"attention/{}.cuh\"\n\nnamespace fuseline::gpu {{\n\n", kernel.header);
+  text += fmt::format(
+      "#include \"attention/{}.cuh\"\n#include \"launch_order.cuh\"\n\nnamespace fuseline::gpu "
+      "{{\n\n",
+      kernel.header);
   text += fmt::format(
       "using Args = {};\nstatic_assert(sizeof(Args) == {}, \"the host lays out the parameters "
       "alike\");\n\n",
@@ -248,7 +250,8 @@ std::string source_text(const AttentionParts& kernel, const std::string& functio
                       kernel.bytes);
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}, {})\n{}(const __grid_constant__ Args "
-      "args) {{\n  {}(args);\n}}\n\n}}  // namespace fuseline::gpu\n",
+      "args) {{\n  fuseline::gpu::begin_behind_the_kernel_before();\n"
+      "  {}(args);\n}}\n\n}}  // namespace fuseline::gpu\n",
       kernel.threads, kernel.blocks, function, kernel.call);
   return text;
 }

@@ -80,6 +80,7 @@ BlockKernelSource block_kernel_source(const Plan& plan, const Kernel& kernel, Sm
           "extern \"C\" __constant__ int {0}_shared_bytes = {1}::shared_bytes;\n\n"
           "extern \"C\" __global__ void __launch_bounds__(fuseline::gpu::block_threads, 1)\n"
           "{0}(const __grid_constant__ fuseline::gpu::BlockArgs args) {{\n"
+          "  fuseline::gpu::begin_behind_the_kernel_before();\n"
           "  fuseline::gpu::decode_block<{1}>(args);\n}}\n",
           made.function, shape);
   return made;

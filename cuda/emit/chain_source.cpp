@@ -134,6 +134,7 @@ ChainKernelSource chain_kernel_source(const Graph& graph, const Kernel& kernel,
       "extern \"C\" __global__ void __launch_bounds__(fuseline::gpu::ChainOfProducts::threads, 1)\n"
       "{}(const __grid_constant__ fuseline::gpu::ChainOfProducts::Args args) {{\n"
       "  extern __shared__ __align__(1024) unsigned char shared[];\n"
+      "  fuseline::gpu::begin_behind_the_kernel_before();\n"
       "  fuseline::gpu::ChainOfProducts(args, shared).run();\n}}\n",
       out.function);
   return out;

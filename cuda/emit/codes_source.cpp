@@ -159,8 +159,11 @@ GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
   text += fmt::format(
       "__launch_bounds__(fuseline::gpu::Gemm::threads, {})\n{}(const __grid_constant__ "
       "fuseline::gpu::Gemm::Args args) {{\n"
+      "  fuseline::gpu::{}();\n"
       "  fuseline::gpu::{}<fuseline::gpu::Config>(args);\n}}\n",
-      c.blocks_per_sm, kernel.function, c.columns ? "codes_columns" : "gemm_codes");
+      c.blocks_per_sm, kernel.function,
+      c.columns ? "let_the_next_kernel_begin" : "begin_behind_the_kernel_before",
+      c.columns ? "codes_columns" : "gemm_codes");
   return kernel;
 }
 

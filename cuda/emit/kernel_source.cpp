@@ -66,8 +66,11 @@ std::string more_arguments(const GemmConfig& c) {
 bool compiled_apart(const GemmVariant& v) { return v.half_boxes || v.store_by_threads; }
 
 // The mainloop's own edges: those of a turned tile change places with its operands.
+// Whether its Config is a struct over the one that its shape gives.
+bool over_shipped(const GemmConfig& c) { return c.weights_first || compiled_apart(c.variant); }
+
 std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const char* element) {
-  const char* const name = c.of_codes ? "Shape" : compiled_apart(c.variant) ? "Shipped" : "Config";
+  const char* const name = c.of_codes ? "Shape" : over_shipped(c) ? "Shipped" : "Config";
   std::string text =
       fmt::format("using {} = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n",
                   name, element, c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n,
@@ -75,14 +78,15 @@ std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const c
                   c.turned ? gemm.b_is_kn : gemm.a_is_km, c.turned ? gemm.a_is_km : gemm.b_is_kn,
                   c.batched, c.cluster_k, c.turned ? c.tile_n : c.a_rows, more_arguments(c));
   if (c.of_codes)
-    text +=
-        fmt::format("using Config = Sm90CodesConfig<Shape, {}>;\n", weight_codes_text(gemm.weight));
+    text += fmt::format("using {} = Sm90CodesConfig<Shape, {}>;\n",
+                        over_shipped(c) ? "Shipped" : "Config", weight_codes_text(gemm.weight));
+  if (!over_shipped(c)) return text;
+  text += "struct Config : Shipped {\n";
+  if (c.weights_first) text += "  static constexpr bool weights_first = true;\n";
   if (compiled_apart(c.variant))
-    text += fmt::format(
-        "struct Config : Shipped {{\n  static constexpr bool half_boxes = {}, store_by_threads = "
-        "{};\n}};\n",
-        c.variant.half_boxes, c.variant.store_by_threads);
-  return text;
+    text += fmt::format("  static constexpr bool half_boxes = {}, store_by_threads = {};\n",
+                        c.variant.half_boxes, c.variant.store_by_threads);
+  return text + "};\n";
 }
 
 // Whether a variant changes this kernel.
@@ -251,8 +255,10 @@ GemmKernelSource source_of(const Graph& graph, const Program& program, const std
   text += fmt::format(
       "__launch_bounds__(fuseline::gpu::Gemm::threads, 1)\n{}(const __grid_constant__ "
       "fuseline::gpu::Gemm::Args args) {{\n"
+      "  fuseline::gpu::{}();\n"
       "  fuseline::gpu::gemm_{}<fuseline::gpu::Config>(args);\n}}\n",
-      kernel.function, hopper ? "sm90" : "sm80");
+      kernel.function, hopper ? "let_the_next_kernel_begin" : "begin_behind_the_kernel_before",
+      hopper ? "sm90" : "sm80");
   return kernel;
 }
 
@@ -271,6 +277,8 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       architecture == SmTarget::sm_90a && groups != epilogue.needs.slab_groups)
     epilogue = epilogue_source(graph, program, "Epilogue", groups);
   config.batched = gemm.batch > 1 || config.ragged_k;
+  config.weights_first = architecture == SmTarget::sm_90a && !config.batched &&
+                         graph.tensor(gemm.b.tensor).role == Role::weight;
   return source_of(graph, program, title, epilogue, std::move(config));
 }
 

@@ -36,9 +36,10 @@ struct GemmConfig {
   bool of_codes = false;  // Hopper's mainloop multiplies codes by codes (kernels/sm90/config.cuh)
   int blocks_per_sm = 1;  // that a multiprocessor has at the same time, of codes
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
-  bool turned = false;    // A and B change places (kernels/sm90/turned_tile.cuh)
-  int tail_parts = 1;     // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)
-  GemmVariant variant{};  // what is tried in place of what is shipped
+  bool weights_first = false;  // B is weights (kernels/sm90/config.cuh)
+  bool turned = false;         // A and B change places (kernels/sm90/turned_tile.cuh)
+  int tail_parts = 1;          // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)
+  GemmVariant variant{};       // what is tried in place of what is shipped
 };
 
 struct GemmKernelSource {

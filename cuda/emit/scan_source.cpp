@@ -119,6 +119,7 @@ std::string kernel_text(const std::string& function, const std::string& entry,
       "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
       "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
       "   const __grid_constant__ fuseline::gpu::stream::{} space) {{\n"
+      "  fuseline::gpu::begin_behind_the_kernel_before();\n"
       "  fuseline::gpu::stream::{}<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
       threads, blocks, function, space, entry);
 }

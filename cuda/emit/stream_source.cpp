@@ -70,6 +70,7 @@ StreamKernelSource stream_kernel_source(const Graph& graph, const Program& progr
       "extern \"C\" __global__ void __launch_bounds__({}{})\n"
       "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
       "   const __grid_constant__ fuseline::gpu::stream::{} space) {{\n"
+      "  fuseline::gpu::begin_behind_the_kernel_before();\n"
       "  fuseline::gpu::stream::{}<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
       kernel.shape.block_threads,
       kernel.shape.loop == StreamLoop::rows ? fmt::format(", {}", kernel.shape.resident_blocks)

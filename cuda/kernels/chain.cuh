@@ -23,6 +23,7 @@
 // The first loads of c are under way while h is finished.
 #pragma once
 
+#include "launch_order.cuh"
 #include "block/waiting.cuh"
 #include "chain_order.cuh"
 #include "epilogue/store.cuh"

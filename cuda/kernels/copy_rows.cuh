@@ -2,6 +2,7 @@
 // cannot load themselves (one stream's rows of joint sequences).
 #pragma once
 
+#include "launch_order.cuh"
 #include "element.cuh"
 
 namespace fuseline::gpu {

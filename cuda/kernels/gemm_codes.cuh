@@ -26,6 +26,7 @@
 // in the other mainloops.
 #pragma once
 
+#include "launch_order.cuh"
 #include "epilogue/gather.cuh"
 #include "epilogue/run.cuh"
 #include "epilogue/store.cuh"

@@ -13,6 +13,7 @@
 // product g of the batch sums their rows.
 #pragma once
 
+#include "launch_order.cuh"
 #include "batch.cuh"
 #include "epilogue/gather.cuh"
 #include "epilogue/run.cuh"

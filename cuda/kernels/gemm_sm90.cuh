@@ -27,6 +27,7 @@
 // group too, of which the consumers make zeros.
 #pragma once
 
+#include "launch_order.cuh"
 #include "epilogue/gather.cuh"
 #include "epilogue/store.cuh"
 #include "fragment.cuh"
@@ -55,7 +56,11 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
   FUSELINE_DEVICE explicit Sm90Gemm(const typename Block::Args& a, u32 shared) : Block(a, shared) {}
 
   FUSELINE_DEVICE void run() {
-    if (ragged && first_tile >= tiles()) return;  // launched for the most that there can be
+    if constexpr (!Config::weights_first) wait_for_the_kernel_before();
+    if (ragged && first_tile >= tiles()) {  // launched for the most that there can be
+      if constexpr (Config::weights_first) wait_for_the_kernel_before();
+      return;
+    }
     if (threadIdx.x == 0) {
       tma_prefetch_map(args.a);
       tma_prefetch_map(args.b);
@@ -86,6 +91,7 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
   }
 
   FUSELINE_DEVICE void consume(int consumer) const {
+    if constexpr (Config::weights_first) wait_for_the_kernel_before();
     Place place;
     StoreQueue queue{Block::queue_at(consumer), 1 + consumer};
     int t = first_tile;

@@ -16,7 +16,7 @@ KernelLaunch::KernelLaunch(Function function, const LaunchShape& shape,
 void KernelLaunch::launch(Stream& stream) {
   std::vector<void*> arguments;
   for (std::vector<std::byte>& parameter : parameters_) arguments.push_back(parameter.data());
-  stream.launch(function_, shape_, arguments);
+  stream.launch(function_, shape_, arguments, overlaps_);
 }
 
 void add_launch(Launches& launches, Function function, const LaunchShape& shape,

@@ -23,6 +23,9 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
   virtual void launch(Stream& stream) = 0;
+  // From now on it may begin before what is launched before it has ended, if its code can wait
+  // (kernels/launch_order.cuh).
+  virtual void let_overlap() {}
   // Name of the code that runs, as a profiler lists it: a kernel's, or the library's.
   [[nodiscard]] const std::string& code() const { return code_; }
 
@@ -40,6 +43,7 @@ class KernelLaunch final : public Launch {
                std::vector<std::vector<std::byte>> parameters,
                std::vector<DeviceBuffer> workspaces = {});
   void launch(Stream& stream) override;
+  void let_overlap() override { overlaps_ = !shape_.in_order; }
   [[nodiscard]] const LaunchShape& shape() const { return shape_; }
   [[nodiscard]] const Function& function() const { return function_; }
   [[nodiscard]] const std::vector<std::vector<std::byte>>& parameters() const {
@@ -52,6 +56,7 @@ class KernelLaunch final : public Launch {
   LaunchShape shape_;
   std::vector<std::vector<std::byte>> parameters_;  // in order; the driver copies them at a launch
   std::vector<DeviceBuffer> workspaces_;
+  bool overlaps_ = false;
 };
 
 // In order, each as the kernel's code declares it.

@@ -86,6 +86,7 @@ class Measuring {
     result_.library_attention = instruments_.attention() != nullptr;
     result_.counters = instruments_.checked();
     result_.notes = instruments_.notes();
+    result_.overlap = options.overlap;
     if (options.plan) subjects_.push_back({.plan = *options.plan});
     for (const std::string& policy : policies)
       subjects_.push_back({.plan = make_plan(policy, config, workload, plan_target(described))});
@@ -119,7 +120,8 @@ class Measuring {
   PrepareOptions prepare_options() {
     return {.library = instruments_.library(),
             .attention_library = instruments_.attention(),
-            .threads = options_.workers.threads};
+            .threads = options_.workers.threads,
+            .overlap = options_.overlap};
   }
 
   void look_at_stop() const {

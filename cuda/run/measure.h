@@ -38,6 +38,7 @@ struct MeasureOptions {
   bool library_attention = false;  // the vendor's attention wherever it can take the place of ours
   bool tune = false;               // also times the other tiles of our own GEMMs
   bool ampere = false;             // the sm_80 kernels also where newer ones run
+  bool overlap = false;            // launches overlap where a plan gains by it
   CheckSize check = CheckSize::automatic;
   int rounds = 2;  // bursts of each policy and rival
   // Measured first, beside the policies; it is of this block and these sizes, so the check is at
@@ -80,6 +81,7 @@ struct MeasuredPolicy {
 struct GpuMeasurement {
   std::string device, driver, toolkit, libraries;
   bool library_attention = false;  // one of the libraries is there for attention
+  bool overlap = false;            // launches overlapped where a plan gains by it
   BlockCase checked_as;            // sizes of the check; no model when there was none
   std::vector<MeasuredPolicy> policies;
   std::vector<MeasuredBlock> rivals{};  // the same block in another framework, in turns with ours

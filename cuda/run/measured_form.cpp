@@ -31,6 +31,7 @@ Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& descr
     m.meta.framework += "; library GEMMs: " + measurement.libraries;
   m.meta.counters = measurement.counters && measurement.counters->passed() ? "CUPTI" : "";
   m.meta.notes = measurement.notes;
+  if (measurement.overlap) m.meta.launches = kOverlappingLaunches;
   m.rivals = measurement.rivals;
   if (!m.rivals.empty())
     m.meta.notes.push_back(

@@ -19,6 +19,7 @@
 #include "cuda/run/scan_launch.h"
 #include "cuda/run/stream_launch.h"
 #include "model/chain.h"
+#include "sim/block/launch_overlap.h"
 
 namespace fuseline::cuda {
 
@@ -156,6 +157,11 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
     else
       prepared.launches = launches_of(context, text, plan.kernels[index].phases.front());
   }
+  // Ampere's code cannot wait.
+  if (options.overlap && context.store.target() == SmTarget::sm_90a &&
+      launches_overlap(plan, described))
+    for (PreparedKernel& prepared : result)
+      for (const auto& launch : prepared.launches) launch->let_overlap();
   return result;
 }
 

@@ -30,6 +30,8 @@ struct PrepareOptions {
   // For attention that it can run as the plan has it; null: ours runs all.
   Cudnn* attention_library = nullptr;
   int threads = 1;  // of the host that compile
+  // Launches overlap where they are predicted to gain by it (sim/block/launch_overlap.h).
+  bool overlap = false;
   // Takes the place of the simulator's choice of tile for a kernel of this name.
   std::function<std::optional<GemmTile>(const std::string&)> tile{};
 };

@@ -29,6 +29,7 @@ extern "C" __constant__ int copy_rows_shared_bytes = 0;
 
 extern "C" __global__ void __launch_bounds__(256)
 copy_rows(const __grid_constant__ fuseline::gpu::CopyRowsArgs args) {
+  fuseline::gpu::begin_behind_the_kernel_before();
   fuseline::gpu::copy_rows_apart(args);
 }
 )";

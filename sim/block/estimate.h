@@ -14,8 +14,9 @@ namespace fuseline {
 
 enum class Fidelity : std::uint8_t { roofline, hierarchy };
 
-// How kernels are started: by one replay of a CUDA graph, or one by one by a framework's CPU.
-enum class Launching : std::uint8_t { graph, stream };
+// How kernels are started: by one replay of a CUDA graph; the same with launches that overlap,
+// where the plan gains by it (launch_overlap.h); or one by one by a framework's CPU.
+enum class Launching : std::uint8_t { graph, overlap, stream };
 
 // Lower bounds that no implementation of the block can pass. They belong to the block before any
 // rewrite, so they are the same for every policy. sim/block/limits.h has the formulas.
@@ -69,5 +70,6 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
 
 const char* name_of(Fidelity);
 const char* name_of(Launching);
+std::vector<std::string> launching_names();
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 #include "model/operators/operator_table.h"
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
+#include "sim/block/launch_overlap.h"
 #include "sim/block/limits.h"
 #include "sim/block/roofline.h"
 #include "sim/block/walk_size.h"
@@ -114,6 +115,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
     }
     estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats, least);
     for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
+    if (options.launching == Launching::overlap) overlap_launches(plan, gpu, estimate.kernels);
     sum_kernels(estimate);
     estimate.launch_wait = std::max(Seconds(), least - estimate.time);
     estimate.time += estimate.launch_wait;
@@ -141,10 +143,16 @@ const char* name_of(Launching launching) {
   switch (launching) {
     case Launching::graph:
       return "graph";
+    case Launching::overlap:
+      return "overlap";
     case Launching::stream:
       return "stream";
   }
   FUSELINE_ASSERT(false, "launching");
+}
+
+std::vector<std::string> launching_names() {
+  return {name_of(Launching::graph), name_of(Launching::overlap), name_of(Launching::stream)};
 }
 
 }  // namespace fuseline

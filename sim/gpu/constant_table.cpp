@@ -258,6 +258,8 @@ constexpr ConstantInfo kTable[] = {
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.l2.single_partition_fraction; }},
     {"launch.gap_us", "us", "a kernel after a different one, beyond a chain of equal empty kernels",
      Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.launch.gap; }},
+    {"launch.overlap_us", "us", "less of a kernel of ours whose launch overlaps the kernel before",
+     Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.launch.overlap; }},
     {"launch.stream_us", "us", "CPU time of one launch of a framework without a CUDA graph",
      Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.launch.stream; }},
     {"power.clock_exponent", "1", "dynamic power ~ clock to this power", Zero::refused,

@@ -131,6 +131,7 @@ struct ScanConstants {
 // Launches of a graph.
 struct LaunchConstants {
   Seconds gap;
+  Seconds overlap;
   Seconds stream;
 };
 

@@ -23,6 +23,7 @@ std::optional<TileEdges> tile_edges(const std::string& text) {
 
 MeasuredTiles::MeasuredTiles(const Measurements& measurements)
     : group_(measurements.meta.raster_clusters) {
+  if (!measurements.meta.launches.empty()) launching_ = Launching::overlap;
   for (const MeasuredTrace& trace : measurements.traces) {
     for (const MeasuredKernel& kernel : trace.kernels) {
       const std::optional<TileEdges> edges = tile_edges(kernel.tile);

@@ -58,7 +58,8 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
     const Gpu& gpu = gpu_for(c.model);
     Plan plan = make_plan(c.execution, config_of(c.model), c.workload, plan_target(gpu));
     ran.give_to(plan, c);
-    return simulate(plan, gpu, fidelity, {.replay = true, .rotating = true, .runs = 2});
+    return simulate(plan, gpu, fidelity,
+                    {.replay = true, .rotating = true, .runs = 2, .launching = ran.launching()});
   };
   PredictGemm gemm = [=](const MeasuredGemm& g) {
     return estimate_library_gemm(

@@ -211,7 +211,12 @@ std::vector<std::string> read_texts(const TomlTable& table, const char* name) {
 MeasurementMeta read_meta(const fs::path& path) {
   const TomlTable table = TomlTable::load(path);
   table.refuse_other_keys({"title", "gpu", "device", "driver", "toolkit", "framework", "date",
-                           "clocks", "command", "version", "counters", "notes", "raster_clusters"});
+                           "clocks", "command", "version", "counters", "notes", "raster_clusters",
+                           "launches"});
+  const std::string launches = table.text_or("launches", "");
+  if (!launches.empty() && launches != kOverlappingLaunches)
+    table.fail("launches", "is no way that a measurement's kernels can be launched",
+               fmt::format("{}, or no such field", kOverlappingLaunches));
   std::optional<std::int64_t> clusters;
   if (table.has("raster_clusters")) clusters = table.whole("raster_clusters", {0, 1024});
   const auto field = [&](const char* name) { return table.text_or(name, ""); };
@@ -227,7 +232,8 @@ MeasurementMeta read_meta(const fs::path& path) {
           .version = field("version"),
           .counters = field("counters"),
           .notes = read_texts(table, "notes"),
-          .raster_clusters = clusters};
+          .raster_clusters = clusters,
+          .launches = launches};
 }
 
 bool contains(std::string_view text, std::string_view part) {

@@ -25,7 +25,12 @@ struct MeasurementMeta {
   // Clusters of tiles in a group of our own products' raster, where it was the same for all; empty:
   // as the tool chooses them. 0: those that read least from HBM (sim/kernels/gemm_raster.h).
   std::optional<std::int64_t> raster_clusters = {};
+  // kOverlappingLaunches where launches of our own kernels did (sim/block/launch_overlap.h); empty:
+  // no.
+  std::string launches = {};
 };
+
+inline constexpr const char* kOverlappingLaunches = "overlap";  // of MeasurementMeta
 
 // One way to run one block. `execution` is a policy's name where the policy imitates it.
 struct BlockCase {

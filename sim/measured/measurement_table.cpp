@@ -249,6 +249,7 @@ std::string meta_toml(const MeasurementMeta& meta) {
   }
   if (meta.raster_clusters)
     out += toml_field("raster_clusters", std::to_string(*meta.raster_clusters));
+  if (!meta.launches.empty()) out += toml_field("launches", toml_text(meta.launches));
   std::vector<std::string> commands;
   std::istringstream lines(meta.command);
   for (std::string line; std::getline(lines, line);) commands.push_back(line);

@@ -73,6 +73,10 @@ std::string swept_in(const MeasurementMeta& meta) {
   return meta.raster_clusters ? std::to_string(*meta.raster_clusters) : "as the tool chooses";
 }
 
+std::string launched_in(const MeasurementMeta& meta) {
+  return meta.launches.empty() ? "one behind the other" : meta.launches;
+}
+
 // One meta.toml speaks for all numbers of a folder.
 void check_same_source(const fs::path& folder, const MeasurementMeta& old,
                        const MeasurementMeta& added) {
@@ -81,8 +85,10 @@ void check_same_source(const fs::path& folder, const MeasurementMeta& old,
     const std::string &before, &now;
   };
   const std::string groups_before = swept_in(old), groups_now = swept_in(added);
+  const std::string launches_before = launched_in(old), launches_now = launched_in(added);
   for (const Field& f :
-       {Field{"raster_clusters", groups_before, groups_now}, Field{"gpu", old.gpu, added.gpu},
+       {Field{"raster_clusters", groups_before, groups_now},
+        Field{"launches", launches_before, launches_now}, Field{"gpu", old.gpu, added.gpu},
         Field{"device", old.device, added.device}, Field{"driver", old.driver, added.driver},
         Field{"toolkit", old.toolkit, added.toolkit},
         Field{"framework", old.framework, added.framework}}) {

@@ -218,6 +218,13 @@ Fidelity parse_fidelity(const std::string& text) {
              : Fidelity::hierarchy;
 }
 
+Launching parse_launching(const std::string& text, const std::vector<std::string>& allowed) {
+  const std::string word = parse_word("--launch", text, allowed);
+  for (const Launching launching : {Launching::graph, Launching::overlap, Launching::stream})
+    if (word == name_of(launching)) return launching;
+  FUSELINE_ASSERT(false, word);
+}
+
 MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers) {
   const MoneyPerHour price(parse_number("--price-per-hour", text, kLeastPrice, kMostPrice));
   if (!layers) return price;
@@ -299,10 +306,7 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   const bool named = texts.policy ? *texts.policy != "all" : scenario_path && !texts.phase;
   if (!named && s.workload.phase == Phase::train) leave_training_policies(s.policies);
   s.fidelity = parse_fidelity(texts.fidelity.value_or(scenario.fidelity));
-  const std::string launch =
-      parse_word("--launch", texts.launch.value_or(name_of(Launching::graph)),
-                 {name_of(Launching::graph), name_of(Launching::stream)});
-  s.launching = launch == name_of(Launching::stream) ? Launching::stream : Launching::graph;
+  s.launching = parse_launching(texts.launch.value_or(name_of(Launching::graph)));
   s.layers = scenario.layers;
   if (texts.layers == "all") {
     s.layers.reset();

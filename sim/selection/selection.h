@@ -60,6 +60,9 @@ StoredWeight weights_option(const std::string& text, Dtype plain);
 StoredWeight activations_option(const std::string& text, Dtype plain);
 
 Fidelity parse_fidelity(const std::string& text);
+// Of --launch, some of launching_names().
+Launching parse_launching(const std::string& text,
+                          const std::vector<std::string>& allowed = launching_names());
 // The policies of "a,b", or of "all". `with_custom`: the word "custom" is a policy too. InputError:
 // an unknown policy (with the nearest name).
 std::vector<std::string> parse_policies(const std::string& text, bool with_custom = false);

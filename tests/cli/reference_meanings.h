@@ -220,6 +220,7 @@ inline const Meanings kMeasurementMeanings = {
     {"raster_clusters",
      "clusters of tiles in a group of our own products' raster; 0: those that read least from HBM; "
      "absent: as the tool chooses"},
+    {"launches", "`overlap` where launches of our own kernels did; absent: one behind the other"},
     {"notes", "what a reader of the numbers should know"},
 };
 

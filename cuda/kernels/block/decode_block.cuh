@@ -3,6 +3,7 @@
 // folder.
 #pragma once
 
+#include "../launch_order.cuh"
 #include "attend.cuh"
 #include "norm.cuh"
 #include "product.cuh"

@@ -1,6 +1,7 @@
 // A scan on the device: its operands in memory, and the thread block that walks (walk.cuh).
 #pragma once
 
+#include "../launch_order.cuh"
 #include "../stream/map.cuh"
 #include "../stream/memory.cuh"
 #include "walk.cuh"

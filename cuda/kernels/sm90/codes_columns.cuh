@@ -18,6 +18,7 @@
 // and what the epilogue wants; all others follow these.
 #pragma once
 
+#include "../launch_order.cuh"
 #include "../epilogue/run.cuh"
 #include "../ptx/cp_async.cuh"
 #include "../ptx/mbarrier.cuh"
@@ -239,6 +240,7 @@ struct CodesColumns {
   // ---- the consumers ----
 
   FUSELINE_DEVICE void consume() const {
+    wait_for_the_kernel_before();  // who asks for weights does not
     const int first = n0 + first_of_strip(warp, columns);
     const bool finishes = warp < strips && first < args.N;
     ask_for_x();

@@ -75,6 +75,10 @@ struct Sm90Config {
   static_assert(cluster_k == 1 || (cluster == 1 && tile_m == 64 && !cooperative && !batched),
                 "thread blocks that share K make one tile of 64 rows");
 
+  // One operand is weights, which no kernel writes: in a struct over this one. The producer asks for
+  // those of the first steps before the kernel before has ended (launch_order.cuh).
+  static constexpr bool weights_first = false;
+
   // What `gemm --measure --variants` changes (cuda/emit/gemm_variant.h), in a struct over this one.
   // half_boxes: a step of K comes in two boxes of 32 columns, in the 64-byte swizzle.
   static constexpr bool half_boxes = false;

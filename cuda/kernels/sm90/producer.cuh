@@ -2,6 +2,7 @@
 // steps of K and what an epilogue loads, in the order of ring_order.cuh.
 #pragma once
 
+#include "../launch_order.cuh"
 #include "block.cuh"
 #include "turned_tile.cuh"
 
@@ -25,11 +26,17 @@ struct Producer {
     RaggedTiles walk = block.ragged_tiles();
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
     TileWalk<shares_tail> parts = block.walk_from(block.first_tile, block.tile_step);
+    int ahead = Config::weights_first ? send_first_weights() : 0;  // steps whose weights are asked for
     for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
       const typename Block::Tile tile = block.corner(part.tile, walk);
       const int steps = shares_tail ? part.steps : block.steps_of(tile);
       for (int k = 0; k < steps; ++k) {
-        send_operands(place, tile, part.first + k);
+        if (Config::weights_first && ahead > 0) {
+          --ahead;
+          send_operands<Asked::others>(place, tile, part.first + k);
+        } else {
+          send_operands<Asked::all>(place, tile, part.first + k);
+        }
         if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
       }
       if (!Config::cooperative && before.m >= 0)
@@ -58,6 +65,30 @@ struct Producer {
     return most_boxes == 1 ? 1 : min_of(ceil_div(tile.end - tile.m, Config::a_rows), most_boxes);
   }
 
+  // What of a step's operands is asked for: the weights announce the bytes of both.
+  enum class Asked { all, weights, others };
+  static constexpr bool weights_are_a = turned;
+  static FUSELINE_DEVICE constexpr bool asks(Asked asked, bool for_a) {
+    return asked == Asked::all || (asked == Asked::weights) == (for_a == weights_are_a);
+  }
+
+  // Of as many steps of the first tile as the ring holds; then it waits for the kernel before.
+  FUSELINE_DEVICE int send_first_weights() const {
+    RaggedTiles walk = block.ragged_tiles();
+    TileWalk<shares_tail> parts = block.walk_from(block.first_tile, block.tile_step);
+    const TilePart part = parts.next();
+    int steps = 0;
+    if (part.tile >= 0) {
+      const typename Block::Tile tile = block.corner(part.tile, walk);
+      steps = min_of(shares_tail ? part.steps : block.steps_of(tile), stages);
+      Place place;
+      for (int k = 0; k < steps; ++k) send_operands<Asked::weights>(place, tile, part.first + k);
+    }
+    wait_for_the_kernel_before();
+    return steps;
+  }
+
+  template <Asked asked>
   FUSELINE_DEVICE void send_operands(Place& place, const typename Block::Tile& tile,
                                      int step) const {
     const auto& args = block.args;
@@ -71,9 +102,11 @@ struct Producer {
       k = step % each * Config::tile_k;
     }
     const u32 bar = block.full(place.stage);
-    mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
     const int boxes = boxes_of(tile);
-    mbarrier_arrive_expect(bar, Block::stage_bytes - (most_boxes - boxes) * box_bytes);
+    if constexpr (asked != Asked::others) {
+      mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
+      mbarrier_arrive_expect(bar, Block::stage_bytes - (most_boxes - boxes) * box_bytes);
+    }
     const u32 a = block.stage_at(place.stage);
     const u32 b = a + Block::a_bytes;
     // A cluster's last blocks may have no tile. They multiply the last tile's rows again, and store
@@ -88,7 +121,8 @@ struct Producer {
       else
         tma_load(to, args.a, x, y, bar);
     };
-    if constexpr (Config::a_is_km) {
+    if constexpr (!asks(asked, true)) {
+    } else if constexpr (Config::a_is_km) {
 #pragma unroll
       for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, own + m, k);
     } else if constexpr (Config::half_boxes) {
@@ -119,7 +153,8 @@ struct Producer {
         tma_load(to, args.b, x, y, bar);
       }
     };
-    if constexpr (Config::b_is_kn) {
+    if constexpr (!asks(asked, false)) {
+    } else if constexpr (Config::b_is_kn) {
 #pragma unroll
       for (int n = 0; n < Config::tile_n; n += 64)
         load_b(b + (n + share) * box_row_bytes, tile.n + n, k + share);

@@ -7,6 +7,7 @@
 //   columns   a thread block walks down its columns: column sums need no second kernel
 #pragma once
 
+#include "../launch_order.cuh"
 #include "convolve.cuh"
 #include "experts.cuh"
 #include "heads.cuh"

@@ -139,6 +139,29 @@ TEST(GemmSource, ProductsInBatchesSayIt) {
   EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false, 1, 128>;"));
 }
 
+// Where launches overlap, weights are asked for before the kernel before has ended, and nothing
+// else. Every kernel says when the next may begin.
+TEST(GemmSource, OnlyWeightsComeBeforeTheKernelBeforeHasEnded) {
+  const Plan plan = unfused("llama2-7b", Phase::train);
+  const auto text = [&](const char* name, const GemmTile& tile, SmTarget target) {
+    return gemm_kernel_source(plan.graph, test::program_of(plan, name), tile, target, "test")
+        .source.text;
+  };
+  const GemmTile turned{.m = 272, .n = 128, .cluster_n = 2};
+  const char* const early = "weights_first = true";
+  for (const GemmTile& tile : {kLargeTile, turned}) {
+    EXPECT_THAT(text("qkv", tile, SmTarget::sm_90a), HasSubstr(early));
+    EXPECT_THAT(text("qkv", tile, SmTarget::sm_90a), HasSubstr("let_the_next_kernel_begin();"));
+    EXPECT_THAT(text("qkv", tile, SmTarget::sm_90a), Not(HasSubstr("begin_behind")));
+  }
+  // Both operands of a weight's gradient, and of scores, come from kernels.
+  for (const char* name : {"dw_qkv", "scores"})
+    EXPECT_THAT(text(name, kLargeTile, SmTarget::sm_90a), Not(HasSubstr(early))) << name;
+  EXPECT_THAT(text("qkv", kLargeTile, SmTarget::sm_80), Not(HasSubstr(early)));
+  EXPECT_THAT(text("qkv", kLargeTile, SmTarget::sm_80),
+              HasSubstr("begin_behind_the_kernel_before();"));
+}
+
 // The host stores boxes of what the kernel sees at once.
 TEST(GemmSource, SlabsAreAsWideAsTheTilePermits) {
   const Plan plan = make_plan("coda", load_model("gpt2-xl"), test::workload(Phase::train));

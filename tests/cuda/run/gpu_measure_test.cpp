@@ -109,18 +109,31 @@ TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
 // Blocks whose kernels no LLaMA has: joined streams, norms of heads and behind each branch, capped
 // scores, experts, convolutions and scans.
 void expect_passes(const ModelConfig& model, const Workload& workload,
-                   const std::vector<std::string>& policies = {"eager", "torch-compile", "coda"}) {
+                   const std::vector<std::string>& policies = {"eager", "torch-compile", "coda"},
+                   bool overlap = false) {
   Gpu gpu;
   if (const std::string why = test::why_no_gpu(gpu); !why.empty()) GTEST_SKIP() << why;
   MeasureOptions options;
   options.workers.threads = executor::available_threads();
-  options.replays = 3;
+  options.replays = overlap ? 20 : 3;
   options.counters = false;
+  options.overlap = overlap;
   const GpuMeasurement m = measure(model, workload, policies, gpu, options);
   ASSERT_EQ(m.policies.size(), policies.size());
   for (const MeasuredPolicy& p : m.policies)
     EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
 }
+
+// The outputs of replays whose launches overlap have the bits of kernels that ran one by one.
+class SlowGpuOverlap : public testing::TestWithParam<const char*> {};
+
+TEST_P(SlowGpuOverlap, RepeatsWhatOneByOneGave) {
+  expect_passes(load_model(GetParam()), test::decode(3, 1, 200), {"per-operator", "coda"}, true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SlowGpuOverlap,
+                         testing::Values("llama2-7b", "gpt2-xl", "qwen3-30b-a3b", "gemma2-9b",
+                                         "mamba2-2.7b", "deepseek-v2-lite"));
 
 class SlowGpuOpenBlocks : public testing::TestWithParam<const char*> {};
 

@@ -154,6 +154,9 @@ TEST(AsMeasurements, KeepsWhereNumbersComeFrom) {
   EXPECT_EQ(out.meta.gpu, "h200");
   EXPECT_EQ(out.meta.device, m.device);
   EXPECT_EQ(out.meta.counters, "");  // none were read
+  EXPECT_EQ(out.meta.launches, "");
+  m.overlap = true;
+  EXPECT_EQ(as_measurements(m, load_gpu("h200")).meta.launches, kOverlappingLaunches);
   ASSERT_EQ(out.blocks.size(), 1U);
   EXPECT_TRUE(out.traces.empty());
 }

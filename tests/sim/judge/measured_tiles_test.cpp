@@ -59,6 +59,14 @@ TEST(MeasuredTiles, ArePredictedInPlaceOfTheChosenOnes) {
   EXPECT_EQ(tiles_of(MeasuredTiles(measured)), chosen);
 }
 
+// A folder says whether launches overlapped.
+TEST(MeasuredTiles, LaunchesOverlapWhereTheFolderSaysSo) {
+  Measurements measured;
+  EXPECT_EQ(MeasuredTiles(measured).launching(), Launching::graph);
+  measured.meta.launches = kOverlappingLaunches;
+  EXPECT_EQ(MeasuredTiles(measured).launching(), Launching::overlap);
+}
+
 // A folder says how its products were swept: bytes are those of the day.
 TEST(MeasuredTiles, GroupsOfTilesAreThoseOfTheDay) {
   const Gpu gpu = load_gpu("h200");

@@ -97,7 +97,7 @@ std::string all_of(const Measurements& m) {
   const MeasurementMeta& meta = m.meta;
   for (const std::string& text :
        {meta.title, meta.gpu, meta.device, meta.driver, meta.toolkit, meta.framework, meta.date,
-        meta.clocks, meta.command, meta.version, meta.counters}) {
+        meta.clocks, meta.command, meta.version, meta.counters, meta.launches}) {
     out << text << "\n";
   }
   for (const std::string& note : meta.notes) out << note << "\n";
@@ -120,6 +120,7 @@ class Generator {
     m.meta.driver = text();
     m.meta.counters = text();
     if (up_to(1) > 0) m.meta.raster_clusters = up_to(20);
+    if (up_to(1) > 0) m.meta.launches = kOverlappingLaunches;
     for (std::int64_t i = up_to(2); i > 0; --i) m.meta.notes.push_back(text() + ".");
     return m;
   }
@@ -400,6 +401,21 @@ TEST_F(MeasurementWriteTest, TwoGpusDoNotShareAFolder) {
       problem_of([&] { write_measurements(folder_, other, ExistingFolder::extend); });
   EXPECT_EQ(swept.field, "raster_clusters");
   EXPECT_EQ(swept.value, "8");
+  other = one_block();
+  other.meta.launches = kOverlappingLaunches;
+  const InputProblem launched =
+      problem_of([&] { write_measurements(folder_, other, ExistingFolder::extend); });
+  EXPECT_EQ(launched.field, "launches");
+  EXPECT_EQ(launched.value, kOverlappingLaunches);
+}
+
+TEST_F(MeasurementWriteTest, LaunchesOverlapOrAreNotMentioned) {
+  write_measurements(folder_, one_block());
+  std::ofstream(folder_ / "meta.toml", std::ios::app) << "launches = \"stream\"\n";
+  const InputProblem p = problem_of([&] { load_measurements(folder_.string()); });
+  EXPECT_EQ(p.field, "launches");
+  EXPECT_EQ(p.value, "stream");
+  EXPECT_THAT(p.allowed, testing::HasSubstr(kOverlappingLaunches));
 }
 
 TEST_F(MeasurementWriteTest, FoldersWithSuchNamesAreNotOurs) {

@@ -36,8 +36,8 @@ double reaching_share(const RasterTiles& tiles, std::int64_t group);
 // The clusters across of one group with which all waves together wait least for HBM and L2.
 std::int64_t fastest_group(const RasterTiles& tiles, Bytes l2);
 
-// Where a measurement says so in the place of a number: the group with which all waves together read
-// least from HBM, as our own mainloop had it for a day.
+// Where a measurement says so in the place of a number: the group with which all waves together
+// read least from HBM, as our own mainloop had it for a day.
 inline constexpr std::int64_t kLeastReadGroup = 0;
 
 // The same in tiles, for schedule_gemm: of the GPU's launch of a product by our own mainloop, or

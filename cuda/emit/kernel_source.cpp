@@ -216,6 +216,9 @@ GemmKernelSource source_of(const Graph& graph, const Program& program, const std
   const GemmMainloop& gemm = gemm_of(program);
   GemmKernelSource kernel;
   kernel.config = std::move(config);
+  kernel.config.weights_first = kernel.config.architecture == SmTarget::sm_90a &&
+                                !kernel.config.batched &&
+                                graph.tensor(gemm.b.tensor).role == Role::weight;
   kernel.fields = epilogue.fields;
   kernel.slab_groups = epilogue.needs.slab_groups;
   kernel.function = Names().unique(program.name);
@@ -277,8 +280,6 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       architecture == SmTarget::sm_90a && groups != epilogue.needs.slab_groups)
     epilogue = epilogue_source(graph, program, "Epilogue", groups);
   config.batched = gemm.batch > 1 || config.ragged_k;
-  config.weights_first = architecture == SmTarget::sm_90a && !config.batched &&
-                         graph.tensor(gemm.b.tensor).role == Role::weight;
   return source_of(graph, program, title, epilogue, std::move(config));
 }
 

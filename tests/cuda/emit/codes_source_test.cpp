@@ -48,7 +48,7 @@ TEST(CodesSources, HopperMultipliesCodesOfBothOperands) {
     EXPECT_FALSE(kernel.config.codes) << name;
     EXPECT_THAT(kernel.source.text, HasSubstr("#include \"gemm_sm90.cuh\""));
     EXPECT_THAT(kernel.source.text,
-                HasSubstr("using Config = Sm90CodesConfig<Shape, WeightCodes<Codes::e4m3, "
+                HasSubstr("using Shipped = Sm90CodesConfig<Shape, WeightCodes<Codes::e4m3, "
                           "ScaleType::fp32, 0, "));
   }
 }

@@ -251,10 +251,9 @@ CommandResult measure_command(const Arguments& args) {
                texts.own_gemms);
   options.text("--attention", "own|cudnn",
                "cuDNN's attention where it can take the place of our own", texts.attention);
-  options.text(
-      "--launch", "graph|overlap",
-      "with overlap a kernel of few rows begins before the one before it has ended (graph)",
-      texts.selection.launch);
+  options.text("--launch", "graph|overlap",
+               "overlap: kernels of few rows begin before the last has ended",
+               texts.selection.launch);
   options.flag("--ampere", "the Ampere kernels also on newer GPUs", texts.ampere);
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);

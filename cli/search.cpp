@@ -53,8 +53,7 @@ CommandResult searched(const Arguments& args) {
   texts.add_to(options);
   texts.add_image_to(options);
   options.text("--launch", "graph|overlap|stream",
-               "by a CUDA graph, with launches that overlap, or one by one by the CPU (graph)",
-               texts.launch);
+               "in a CUDA graph, overlapping there, or one by one from the CPU", texts.launch);
   options.text("--objective", "NAME",
                "what to make small: time, hbm, launches, memory, energy (time)", words.objective);
   options.text("--pareto", "NAME", "also the plans that trade the objective for this one",

@@ -30,8 +30,7 @@ void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
   options.text("--launch", "graph|overlap|stream",
-               "in a CUDA graph, with launches that overlap, or one by one from a framework's CPU",
-               launch);
+               "in a CUDA graph, overlapping there, or one by one from the CPU", launch);
 }
 
 void SelectionTexts::add_image_to(Options& options) {

@@ -42,7 +42,8 @@ StepRequests step_requests(const GemmProblem& problem, const GemmTile& tile) {
 }
 
 double reaching_share(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  if (tile.cluster_k > 1 || (tile.cluster() > 1 && takes_turns(tile)) ||
+  if (tile.cluster_k > 1 ||
+      (tile.cluster() > 1 && (takes_turns(tile) || problem.activation.quantised())) ||
       rows_between_lines(problem, problem.a) > 0 || rows_between_lines(problem, problem.b) > 0)
     return 1;
   const std::int64_t rows = own_loaded_rows(tile.m, problem.typical_rows());

@@ -25,8 +25,8 @@ struct StepRequests {
 StepRequests step_requests(const GemmProblem& problem, const GemmTile& tile);
 
 // Of what a kernel's thread blocks ask L2 for, the share that reaches it (gemm_raster.h). 1 where
-// rows lie between its lines, of clusters along K, and of those whose tiles are made in turns,
-// which showed nothing of it.
+// rows lie between its lines, of clusters along K, and of those of codes or whose tiles are made in
+// turns, which showed nothing of it.
 double reaching_share(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
 // Stages of the ring in shared memory (cuda/kernels/sm90/layout.cuh).

@@ -203,7 +203,9 @@ void Stream::launch(const Function& function, const LaunchShape& shape, std::spa
     config.numAttrs = 1;
   }
 #else
-  (void)overlaps;  // no graph can record it
+  if (overlaps)
+    throw MissingError(
+        "fuseline was built with a CUDA toolkit older than 12.3: no launches that overlap");
 #endif
   calls_->check(
       calls_->launch(&config, as<CUfunction>(function.handle()), arguments.data(), nullptr),

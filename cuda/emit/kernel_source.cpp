@@ -65,10 +65,10 @@ std::string more_arguments(const GemmConfig& c) {
 // Whether a variant is compiled into the kernel; the others are of how it is launched.
 bool compiled_apart(const GemmVariant& v) { return v.half_boxes || v.store_by_threads; }
 
-// The mainloop's own edges: those of a turned tile change places with its operands.
 // Whether its Config is a struct over the one that its shape gives.
 bool over_shipped(const GemmConfig& c) { return c.weights_first || compiled_apart(c.variant); }
 
+// The mainloop's own edges: those of a turned tile change places with its operands.
 std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const char* element) {
   const char* const name = c.of_codes ? "Shape" : over_shipped(c) ? "Shipped" : "Config";
   std::string text =

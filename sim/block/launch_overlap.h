@@ -19,7 +19,9 @@ namespace fuseline {
 // other (docs/measuring.md).
 bool launches_overlap(const Plan& plan, const Gpu& gpu);
 
-// Takes launch.overlap_us off the time of each kernel of ours, at most half of it, if they do.
+// Takes launch.overlap_us off the time of each kernel of ours, at most half of it, if they do. It
+// is the mean over all of a block: kernels in clusters begin in order and gain nothing, others
+// more.
 void overlap_launches(const Plan& plan, const Gpu& gpu, std::vector<KernelEstimate>& kernels);
 
 }  // namespace fuseline
